@@ -72,6 +72,13 @@ class Halves:
     slower: float  # one half alone than both together
     landed: float = 0.0  # that have come for the half behind by then, and wait to be stored
 
+    def __str__(self) -> str:
+        ahead, whole = (round(x / 1e6) for x in (self.ahead, self.whole))
+        return (
+            f"in a row of launches one half of the SMs comes ahead, by {ahead} of {whole} MB that DRAM moves, and is "
+            "through before the other"
+        )
+
     @cached_property
     def behind(self) -> float:
         """Of the bytes of SMs that stand for all, those that are through when the half ahead is."""

@@ -131,6 +131,7 @@ def simulate(
         what_if=others,
         notes=(
             *plan.notes,
+            *([str(parted)] if (parted := halves(plan.flow, plan.room, machine)) else ()),
             *chip.notes,
             *(again.notes if what_if or uncertainty else ()),
             *(() if free else ("power limits it from its start, as one of many in a row or as long as these",)),

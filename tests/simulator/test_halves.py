@@ -103,6 +103,8 @@ def test_what_sms_need_for_themselves_is_lost_when_half_of_them_are_through():
     )
 
     assert deep.seconds > even.seconds
+    assert any("one half of the SMs comes ahead" in note for note in deep.notes)
+    assert not any("one half of the SMs" in note for note in even.notes)
 
 
 def test_iterations_that_repeat_change_nothing_where_halves_part():
