@@ -30,7 +30,7 @@ __all__ = ["H200", "Dram", "Queues", "queues"]
 
 PARTS = 8  # of what is moved at once: in steps of one it is remembered, so that a steady state repeats
 STEP = 20 * NS  # in which it keeps others waiting, for the same reason
-MOST = 0.94  # of the time that DRAM is busy, beyond which the bus itself makes requests wait
+MOST = 0.92  # of the time that DRAM is busy, beyond which the bus itself makes requests wait
 PLACE = 8  # lines of a place in DRAM, of 1 KB: one load of fewer finds shorter queues of writes
 ALWAYS = 1 << 60  # times
 FORGOTTEN = NS // 10  # of time that DRAM was busy: no more than this is not remembered
@@ -88,8 +88,8 @@ class Dram:
         "_later",
         "_memory",
         "_near",
+        "_progress",
         "_spread",
-        "_told",
         "_turn",
         "_unpaired",
         "_waits",
@@ -108,7 +108,7 @@ class Dram:
         self.reading, self._write = machine.exact("dram_rate"), machine.exact("dram_write_rate")
         self._turn = machine.exact("dram_turnaround_apart" if apart else "dram_turnaround")
         self._near = machine.count("dram_queue_bytes")
-        self._halves, self._told = halves, 0  # and the bytes of SMs that stand for all, until now
+        self._halves, self._progress = halves, 0  # and the bytes of SMs that stand for all, until now
         self._unpaired = 0  # bytes: read if above 0, written if below
         self._depend = (0, 0)  # requests that would take another time had more been read before, or more been written
         self.moved = (0, 0)  # bytes that were read and written
@@ -142,14 +142,14 @@ class Dram:
     @property
     def here(self) -> float:
         """The part of the SMs that are at work, while one half of them comes behind."""
-        return 1.0 if self._halves is None else min(1.0, self._halves.factor(self._told))
+        return 1.0 if self._halves is None else min(1.0, self._halves.factor(self._progress))
 
     def _of_halves(self, nbytes: float) -> float:
         """What it moves while such bytes are moved for an SM that stands for all."""
         if self._halves is None:
             return nbytes
-        self._told += round(nbytes)
-        return nbytes * self._halves.factor(self._told)
+        self._progress += round(nbytes)
+        return nbytes * self._halves.factor(self._progress)
 
     def _take(self, direction: int, ps: int) -> tuple[int, int]:
         step = max(1, ps // PARTS)
@@ -203,14 +203,9 @@ class Dram:
         return tuple([(now - since, busy) if self._remembered(k) else 0 for k, (since, busy) in lately])
 
     @property
-    def together(self) -> bool:
-        """Whether both halves of the chip are at work."""
-        return self._halves is None or self._told < self._halves.behind
-
-    @property
     def ledger(self) -> Ledger:
         """What was moved until now, and how much of it is unpaired."""
-        return self._unpaired, *self.moved, *self._depend, self._told
+        return self._unpaired, *self.moved, *self._depend, self._progress
 
     def again(self, before: Ledger) -> int:
         """How often what was moved since *before* would take as long again.
@@ -218,10 +213,12 @@ class Dram:
         It does where as much is unpaired as before. Where more is, and each read was alone and each write paired as a
         whole, it does until no more is near enough to be paired; and the other way round.
         """
-        unpaired, read, written, more, less, told = (now - then for now, then in zip(self.ledger, before, strict=True))
+        unpaired, read, written, more, less, progress = (
+            now - then for now, then in zip(self.ledger, before, strict=True)
+        )
         most = ALWAYS
-        if self._halves is not None and told and (left := self._halves.behind - self._told) > 0:
-            most = int(left // told)
+        if self._halves is not None and progress and (left := self._halves.behind - self._progress) > 0:
+            most = int(left // progress)
         if not unpaired or (not more and not written) or (not less and not read):
             return most
         if unpaired != read - written or (more if unpaired > 0 else less):
@@ -232,9 +229,9 @@ class Dram:
     def repeat(self, before: Ledger, times: int) -> None:
         """Move what was moved since *before* so often again, as often as it would take as long at most."""
         unpaired, *since = (times * (now - then) for now, then in zip(self.ledger, before, strict=True))
-        read, written, more, less, told = since
+        read, written, more, less, progress = since
         if unpaired:
             self._unpaired = max(-self._near, min(self._near, self._unpaired + read - written))
         self.moved = self.moved[0] + read, self.moved[1] + written
         self._depend = self._depend[0] + more, self._depend[1] + less
-        self._told += told
+        self._progress += progress

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .machine import Machine
 
 STEPS = 40  # until the bytes ahead are those of the time until that half is through
-MIXED = 0.5  # of copies, of which launches in a row were measured, and not of products
+MIXED = 0.5  # launches that write less than a third of what they read do not count: M48 measured copies alone
 LANDED = 0.5  # of what is under way has come and waits for stores: those of stamps do, for 3 to 6 slots
 LEAST = 0.01  # of the bytes: less than that ahead changes nothing
 
@@ -84,9 +84,9 @@ class Halves:
         """Of the bytes of SMs that stand for all, those that are through when the half ahead is."""
         return self.whole - 2 * self.ahead - self.landed
 
-    def factor(self, told: float) -> float:
-        """What DRAM moves for a byte of an SM that comes behind and stands for all, after so many of these."""
-        if told < self.behind:
+    def factor(self, progress: float) -> float:
+        """The bytes that DRAM moves for all SMs, for each byte of the SM behind, which has moved *progress* bytes."""
+        if progress < self.behind:
             return (self.whole - self.ahead) / self.behind
         return self.slower * self.ahead / (self.whole - self.behind)
 
@@ -123,6 +123,5 @@ def halves(flow: Flow, room: float, machine: Machine) -> Halves | None:
     ahead = ahead_of(flow.whole, share, scale, held, room)
     if ahead < LEAST * flow.whole:
         return None
-    alone = machine.exact("dram_half_rate") * flow.whole / time
     landed = LANDED * flow.under_way * flow.whole / flow.read
-    return Halves(flow.whole, ahead, max(1.0, alone), min(landed, (flow.whole - 2 * ahead) / 2))
+    return Halves(flow.whole, ahead, 1 / machine.share("dram_half"), min(landed, (flow.whole - 2 * ahead) / 2))

@@ -178,7 +178,7 @@ class GlobalMemory:
         return (
             self.dram.state(now) if lately else (),
             self.dram.queues.added,
-            self.dram.together,
+            self.dram.here,
             self._crossbar.state(now),
             self._reads.first > now,
             self._writes.first > now,

@@ -108,8 +108,9 @@ def simulate(
     uses = tuple(chip.uses(time))
     tried = [u.name for u in uses if u.utilisation >= TRIED] + [LATENCY]
     again = _Again(plans, machine, free, time, chip, each_step)
-    # what is asked for earlier may come in the way of others, which is no cost of what was free
-    others = {name: min(time, again.time(machine, name)) for name in tried} if what_if else {}
+    others = {name: again.time(machine, name) for name in tried} if what_if else {}
+    if DISPATCH in others:  # CTAs that begin together may come in each other's way, which is no cost of their dispatch
+        others[DISPATCH] = min(others[DISPATCH], time)
     around = None
     if uncertainty:
         launched = time + _launch(machine)

@@ -77,7 +77,7 @@ def dram_ahead_time(rows: Sequence[Row]) -> Fitted:
     return _growth(rows)[1]
 
 
-def dram_half_rate(rows: Sequence[Row]) -> Fitted:
-    """Bytes of a nanosecond that DRAM reads and writes for the SMs of one half alone."""
-    found = [x for x in _ahead(rows) if x.moved > LONG / 2]
-    return level([x.rate for x in found])
+def dram_half(rows: Sequence[Row]) -> Fitted:
+    """The part of its rate for all SMs that DRAM has for those of one half alone."""
+    each = together(rows)[1]
+    return level([x.rate * each for x in _ahead(rows) if x.moved > LONG / 2])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .footprints import l2_again_bytes, l2_lost_bytes, l2_moved, l2_written
-from .halves import dram_ahead, dram_ahead_time, dram_even_latency, dram_half_rate
+from .halves import dram_ahead, dram_ahead_time, dram_even_latency, dram_half
 from .launches import (
     branch,
     constant_read,
@@ -170,7 +170,7 @@ NUMBERS: dict[str, Source] = {
         "M48 M7 M4", "part", "launches in a row: what DRAM moves more for one half of the SMs at first", dram_ahead
     ),
     "dram_ahead_time": Source("M48 M7 M4", "ns", "the same by their length: in what time that falls", dram_ahead_time),
-    "dram_half_rate": Source("M48", "B/ns", "the same: for the half that is left, alone", dram_half_rate),
+    "dram_half": Source("M48", "part", "the same: the rate of DRAM for the half that is left, alone", dram_half),
     "dram_read_run_bytes": Source(
         "M6 M4", "bytes", "a row of 64 bytes that is read: its time beyond that of its bytes", dram_read_run_bytes
     ),

@@ -82,7 +82,7 @@ def test_a_file_comes_back_as_it_was_written(tmp_path, name, base):
 
 
 AGAIN = {"l2_again_bytes", "l2_lost_bytes", "l2_written", "l2_moved", "launch_step"}
-HALVES = {"dram_ahead", "dram_ahead_time", "dram_half_rate"}
+HALVES = {"dram_ahead", "dram_ahead_time", "dram_half"}
 UNMEASURED = {
     "h100": {"gpc_rate", "first_tpcs", "l2_outside_rate"} | AGAIN | HALVES
 }  # M44 to M48 have run on an H200 alone

@@ -42,7 +42,7 @@ def test_queues_of_dram_grow_faster_than_it_is_busy():
     whole = H200.exact("dram_read_wait")
     rings = [dram.waits(10**9, ((busy, 0.0), queues(busy))) for busy in (0.36, 0.64, 0.84, 1.0)]
 
-    assert rings == pytest.approx([0.45 * whole, 16 / 15 * whole, 2.1 * whole, whole / math.sqrt(0.06)], abs=NS)
+    assert rings == pytest.approx([0.45 * whole, 16 / 15 * whole, 2.1 * whole, whole / math.sqrt(0.08)], abs=NS)
     assert rings[2] / 2 > dram.waits(1, ((0.84, 0.0), queues(0.84)), alone=True) > 0.84 * whole / 2
 
 
@@ -111,7 +111,7 @@ def test_copies_about_as_large_as_l2_take_as_long_as_measured(mb):
     kernel = bulk_copy(row["moved"] // 8, chunk=4096, slots=3, blocks=132).bind()
     trace = simulate(kernel, cache="warm", what_if=False, uncertainty=False)
 
-    assert trace.seconds == pytest.approx(1e-9 * median(row["ns"]), rel=0.11)
+    assert trace.seconds == pytest.approx(1e-9 * median(row["ns"]), rel=0.1)
 
 
 def test_l2_keeps_what_comes_from_dram():
