@@ -27,6 +27,7 @@ import math
 from collections.abc import Iterator
 
 from symlayout.atoms.access import MemorySpace
+from symlayout.banks import LANES
 from symlayout.expr import Expr, interpret
 from symlayout.kernel import Kernel
 from symlayout.kernel.cursors import cursors
@@ -44,7 +45,8 @@ THREADS = (*BY_THREADS, Unit.CP_ASYNC)
 ENTRY = 0  # the key of what is done before all
 ENTERED, ENTERED_CONSTANTS = 10, 1  # the stack, the window of global memory, thread, block, parameters; the end
 ROLE_BRANCHES = 2  # whether a warp has the role, and whether a thread is elected
-ELECTED_BRANCHES = 2  # of an election in a loop: whether a thread is elected, and where lanes join
+ELECTED_BRANCHES = 1  # of an election in a loop: whether a thread is elected
+JOINED_BRANCHES = 1  # behind it
 BASES = 4  # of an asynchronous copy under a condition: of both kinds of memory, where it is executed
 ROUND = 2  # whether a loop is entered
 ENTERED_TAIL = 3  # instructions of an element of a tail, by lanes for which there may be none
@@ -177,6 +179,7 @@ def _counted(kernel: Kernel, short: frozenset[int]) -> dict[int, Upkeep]:
                     counter.count(f"{ref.tensor}[{term.text}]", term.depth, number, term.bent or apart)
     if fenced:
         _count_roles(kernel, origin, found)
+    _count_elections(kernel, origin, found)
     return found
 
 
@@ -197,8 +200,7 @@ def _count_tail(kernel: Kernel, loop: Upkeep, element: Upkeep) -> None:
 def _count_roles(kernel: Kernel, origin: Kernel, found: dict[int, Upkeep]) -> None:
     """What a role does behind the barrier of all threads, before its first loop: who it is, and how many iterations.
 
-    Sizes are parameters, and numbers of iterations have 64 bits. In its loops it elects: lanes that are not chosen go
-    round the body, by branches, but an arrival is predicated (nvdisasm).
+    Sizes are parameters, and numbers of iterations have 64 bits.
     """
     row: Upkeep | None = None
     for site, at_sizes in zip(as_written(origin), as_written(kernel.plain), strict=True):
@@ -212,9 +214,28 @@ def _count_roles(kernel: Kernel, origin: Kernel, found: dict[int, Upkeep]) -> No
             interpret(site.op.extent, Counter((counted,), {}, frozenset(), 1))
             row.instructions += 2 * counted.instructions
             row.branches += 1
-        elif isinstance(site.op, Elect) and site.loops and not all(isinstance(x, Arrive) for x in site.op.body):
-            among = not site.op.each_warp and any(isinstance(x, Role) and x.warps > 1 for x in site.around)
+
+
+def _count_elections(kernel: Kernel, origin: Kernel, found: dict[int, Upkeep]) -> None:
+    """What elections in loops take: lanes that are not chosen go round the body, by branches.
+
+    But an arrival is predicated (nvdisasm).
+    """
+    for site, at_sizes in zip(as_written(origin), as_written(kernel.plain), strict=True):
+        if isinstance(site.op, Elect) and site.loops and not all(isinstance(x, Arrive) for x in site.op.body):
+            roles = [x.warps for x in site.around if isinstance(x, Role)]
+            among = not site.op.each_warp and (roles or [kernel.threads // LANES])[-1] > 1
             found.setdefault(id(at_sizes.op), Upkeep()).branches += ELECTED_BRANCHES + among
+            found.setdefault(id(_behind(at_sizes)), Upkeep()).branches += JOINED_BRANCHES + among
+
+
+def _behind(site: Site) -> Op:
+    """Before which operation lanes join that went round a body: the next one, or that of the next iteration."""
+    around, op = site.around[-1], site.op
+    later = around.body[[x is op for x in around.body].index(True) + 1 :]
+    if later:
+        return op if isinstance(later[0], For) else later[0]
+    return around if isinstance(around, For) else op
 
 
 def _place(site: Site) -> Op:

@@ -96,9 +96,13 @@ class Warps(Lockstep):
             yield step.issue_ps // 2
 
     def _shared(self, step: Step) -> None:
-        """Loads and stores of shared memory: the port takes a wavefront at a time."""
+        """Loads and stores of shared memory: the port takes a wavefront at a time, and serves warp after warp."""
         sm = self.sm
         end = self.through = sm.shared.end(step.unit_ps)
+        if step.warps > 1:
+            others = step.unit_ps - step.unit_ps // step.warps
+            end -= others
+            self.lags(others)
         for name in step.what.writes:
             if name in self.ready:
                 self.ready[name] = end + sm.latency(step.what)
@@ -106,7 +110,10 @@ class Warps(Lockstep):
     def _fence(self, step: Step) -> Steps | None:
         """Accesses to shared memory are over: the port is through with the last, and as long as after a single one."""
         until = self.through + step.issue_ps
-        return self._sleep(until, "fences", 0) if until > self.engine.now else None
+        if until <= self.engine.now:
+            return None
+        self.lag = max(0, self.lag - (until - self.engine.now))
+        return self._sleep(until, "fences", 0)
 
     def _peer(self, step: Step) -> None:
         """A load from a peer is there after a way to it and back; a store is not waited for."""
