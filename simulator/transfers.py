@@ -291,15 +291,24 @@ class BoxStore(Transfer):
 
     __slots__ = ("end",)
 
+    def __init__(self, warps: Issuer, step: Step, flights: tuple[Flight, ...] = ()) -> None:
+        super().__init__(warps, step, flights)
+        self.end = 0  # when the front end is through with the command
+
     def start(self) -> None:
-        """The front end starts the command."""
+        """The source is being read from now on."""
         for flight in self.flights:
             flight.reading += 1
-        now = self.sm.engine.now
-        start, self.end = self.sm.tma.take(self.step.unit_ps)
-        if start > now:
-            self.at(start, self.begin)
+        self.comes()
+
+    def comes(self) -> None:
+        """The front end starts the command when it is at no other: loads that come meanwhile go first."""
+        now, tma = self.sm.engine.now, self.sm.tma
+        if tma.over > now and not tma.free:
+            tma.queued += tma.over - now
+            self.at(tma.over, self.comes)
         else:
+            self.end = tma.end(self.step.unit_ps)
             self.begin()
 
     def state(self, now: int, names: Names) -> Hashable:
