@@ -26,6 +26,10 @@ class Upkeep:
     branches: int = 0  # whose condition is waited for
     known: set[Any] = field(default_factory=set, repr=False)  # what is computed already
 
+    def plus(self, instructions: int, constants: int) -> Upkeep:
+        """With so many more."""
+        return Upkeep(self.instructions + instructions, self.constants + constants, self.branches)
+
     def __str__(self) -> str:
         told = ((self.instructions, "instruction"), (self.constants, "constant"), (self.branches, "branch"))
         return (

@@ -24,6 +24,7 @@ from symlayout.atoms.access import MemorySpace
 from symlayout.banks import LANES
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import masked
+from symlayout.kernel.sites import as_written
 from symlayout.ops import Arrive, Copy, Elect, For, If, Map, Mma, Op, PeerCopy, Ref, Role, Wait
 from symlayout.rules.tma import violations
 
@@ -44,6 +45,7 @@ MMA_A_BYTES, MMA_COLUMN_BYTES = 2048, 32  # of m64nNk16: 64 rows and N columns o
 SKIPPED = 5  # instructions of a body that no thread enters: what its condition compares, and a jump
 REPEATED = 4  # of a loop that copies in shared memory: 2 to 8 in machine code of 56 transpositions
 UNASKED = 2  # iterations of a loop without waits that generated code has between jumps
+CALLED, CALLED_CONSTANTS = 12, 1  # in each iteration of a loop that may call: the window of shared memory, what it gives
 LINE = 128
 SIDE, SIDES = 4096, 64  # bytes in a row that lie in one half of the chip; so many places surely lie in both
 PAIRED = ("bf16", "f16")  # to which generated code converts two elements at once
@@ -86,6 +88,7 @@ class Programs:
         self._short = short_loops(kernel)
         self._repeated = frozenset(id(loop) for loop, _ in bodies(kernel, self._short))
         self.divisions, self.upkeep = divisions(kernel), upkeep(kernel, self._short)
+        self._calls = _calls(kernel, self.divisions)
         self.between = between(kernel)
         self.ahead = ahead(kernel, self._short)
         self._behind = frozenset(x for top in self.body for x in _behind_waits(top))
@@ -173,6 +176,8 @@ class Programs:
             if not without_jump(loop, self._short) and here.anyone:
                 first, *more = self._one_by_one(self.divisions[id(loop)])
                 beside = self.upkeep.get(id(loop), NOTHING)
+                if id(loop) in self._calls:
+                    beside = beside.plus(CALLED, CALLED_CONSTANTS)
                 for k, points in self._parts(here):
                     part = self._arithmetic(loop, points, first, beside, 1 / self._at_once(loop))
                     part.columns["apart"] = self.between.get(id(loop), 0)
@@ -319,6 +324,13 @@ def _entered(op: If, here: Points) -> Array:
     inside, found = here.entered(op).scope, np.zeros(here.rows, dtype=bool)
     found[inside.of if inside is not here.scope else slice(None)] = True
     return found
+
+
+def _calls(kernel: Kernel, found: Mapping[int, Divisions]) -> frozenset[int]:
+    """The loops, by identity, whose iterations divide 64 bits: code may call there, and keeps no addresses (nvdisasm)."""
+    none = Divisions()
+    sites = [site for site in as_written(kernel.plain) if found.get(id(site.op), none).wide]
+    return frozenset(id(x) for site in sites for x in (site.loops[-1:] or [site.op]) if isinstance(x, For))
 
 
 def _waits(loop: For) -> bool:

@@ -187,10 +187,12 @@ class Sm:
         ) = pipes
         self.pipes = tuple(pipes)
         self.in_flight = Window(IN_FLIGHT, engine, machine.count("tma_bytes_in_flight"), IN_FLIGHT in free)
-        self.wake, self.remote = machine.ps("mbarrier_wait"), machine.ps("cluster_arrive")
+        self.asked, self.woken = machine.ps("mbarrier_wait"), machine.ps("mbarrier_wake")
+        self.remote = machine.ps("cluster_arrive")
         self.source_read, self.turnover = machine.ps("tma_store_read"), machine.ps("cta_turnover")
         self.products: deque[int] = deque()  # when those that are under way leave the tensor core
         self.multiplying = 0  # until when some product is under way
+        self.asked_ps = 0  # for how long requests of loads have kept the way of stores busy
         self.most_products = machine.count("wgmma_queue")
         self.stalls: dict[str, Counter[str]] = {}  # of each team, picoseconds by cause
         self.log = log

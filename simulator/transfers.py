@@ -237,7 +237,8 @@ class BoxLoad(Transfer):
         ctas = (cta,) if len(step.ranks) == 1 and step.ranks[0] < 0 else tuple(cta.cluster[rank] for rank in step.ranks)
         window, now = sm.in_flight, sm.engine.now
         if not sm.port.free:
-            sm.stores.end(step.shared_ps)  # while TMA writes what comes to shared memory, it sends nothing
+            sm.stores.end(step.shared_ps)  # requests go out by the same way, before what is under way there
+            sm.asked_ps += step.shared_ps
         last = max(self.end, window.last(step.bytes)) + sm.memory.latency(step.late, boxed=True)  # byte to ask for
         times = [max(last, time) for time in self._read(ctas)]
         for there, time in zip(ctas, times, strict=True):
@@ -289,11 +290,12 @@ class Landing:
 class BoxStore(Transfer):
     """A TMA command that stores: it reads shared memory, then its bytes go to L2."""
 
-    __slots__ = ("end",)
+    __slots__ = ("before", "end", "sent")
 
     def __init__(self, warps: Issuer, step: Step, flights: tuple[Flight, ...] = ()) -> None:
         super().__init__(warps, step, flights)
         self.end = 0  # when the front end is through with the command
+        self.sent = self.before = 0  # when its bytes are sent, and for how long loads had asked until it is known
 
     def start(self) -> None:
         """The source is being read from now on."""
@@ -313,14 +315,24 @@ class BoxStore(Transfer):
 
     def state(self, now: int, names: Names) -> Hashable:
         """That of each transfer, and when the front end is through with it."""
-        return super().state(now, names), max(0, self.end - now)
+        return super().state(now, names), max(0, self.end - now), max(0, self.sent - now), self.sm.asked_ps - self.before
 
     def begin(self) -> None:
         """The front end is at it: the source was read when L2 has taken the bytes, for which SMs in step wait."""
         sm, step = self.sm, self.step
         taken, in_step = self._write(), not step.dram_bytes
-        through = max(sm.shared.end(step.shared_ps), sm.stores.end(step.port_ps), self.end)
-        self.at(max(through, taken if in_step else 0) + sm.source_read, self.read)
+        self.sent, self.before = sm.stores.end(step.port_ps), sm.asked_ps
+        through = max(sm.shared.end(step.shared_ps), self.sent, self.end, taken if in_step else 0)
+        self.at(through + sm.source_read, self.over_sent)
+
+    def over_sent(self) -> None:
+        """Requests of loads that have come meanwhile went first."""
+        sm = self.sm
+        self.sent, self.before = self.sent + sm.asked_ps - self.before, sm.asked_ps
+        if (until := self.sent + sm.source_read) > sm.engine.now:
+            self.at(until, self.over_sent)
+        else:
+            self.read()
 
     def read(self) -> None:
         """The source may be written again."""

@@ -206,7 +206,10 @@ class Warps(Lockstep):
                 barrier = cta.barriers[step.barrier]
                 if expects:
                     barrier.change(barrier.state.expect_tx, step.number * lanes)
-                barrier.change(barrier.state.arrive, lanes, *how)
+                if self.lag:
+                    self.engine.at(self.engine.now + self.lag, Arrival(barrier, lanes, how).come)
+                else:
+                    barrier.change(barrier.state.arrive, lanes, *how)
             else:
                 there = cta.cluster[rank].barriers[step.barrier]
                 self.engine.at(self.engine.now + sm.remote, Arrival(there, lanes, how).come)
@@ -225,10 +228,10 @@ class Warps(Lockstep):
         self.copies.behind(Arrival(barrier, step.lanes, (), told))
 
     def _wait(self, step: Step) -> Steps:
-        """A wait costs the same whether the phase is over or ends later: the warp sleeps until it does."""
+        """Who waits asks, which takes a time, and sleeps if the phase is not over: one thread is woken sooner (M50)."""
         self.sm.mbarriers.end(step.unit_ps)
         barrier, self.since = self.cta.barriers[step.barrier], self.engine.now
-        state, steps = barrier.state, self.team.steps
+        state, steps, asked = barrier.state, self.team.steps, self.engine.now + self.sm.asked
         while not state.passes(steps[self.at].number):  # of an iteration to come, where some are skipped meanwhile
             self.stage = SLEEP
             yield barrier.signal
@@ -236,8 +239,9 @@ class Warps(Lockstep):
         if self.sm.log is not None:
             self.note("wait", step, self.since)
         self.stage = WAKE
-        yield self.sm.wake
-        self.stalls[ISSUING] += self.sm.wake
+        left = max(self.sm.woken if step.lanes == 1 else self.sm.asked, asked - self.engine.now)
+        yield left
+        self.stalls[ISSUING] += left
         if self.sm.log is not None:
             self.sm.log.span(self.name, step.label, self.since)
 

@@ -80,7 +80,15 @@ from .tiles import (
     map_prefetch,
     mbarrier_setup,
 )
-from .tma import cluster_arrive, descriptor_fetch, tma_latency, tma_row, tma_store_read
+from .tma import (
+    cluster_arrive,
+    descriptor_fetch,
+    mbarrier_wake,
+    tensor_address,
+    tma_latency,
+    tma_row,
+    tma_store_read,
+)
 
 
 @dataclass(frozen=True)
@@ -114,6 +122,12 @@ NUMBERS: dict[str, Source] = {
     "mbarrier_arrive": Source("M9", "cycles", "arrivals one after another", by("arrivals")),
     "mbarrier_expect": Source("M9", "cycles", "arrivals that expect bytes", by("expectations")),
     "mbarrier_wait": Source("M9", "cycles", "a wait for a phase that is over", by("waits")),
+    "mbarrier_wake": Source(
+        "M50 M4 M5 M7 M9 M38",
+        "cycles",
+        "generated rings of one slot that store boxes: half of what an iteration takes beside the rest",
+        mbarrier_wake,
+    ),
     "barrier_interval": Source("M10", "cycles", "__syncthreads, of one more warp", barrier_interval),
     "barrier_release": Source("M10", "cycles", "__syncthreads, without its warps", barrier_release),
     "fence": Source("M16", "cycles", "fence.proxy.async.shared::cta of four warps, less the store before it", fence),
@@ -123,6 +137,12 @@ NUMBERS: dict[str, Source] = {
     ),
     "tma_issue": Source("M5", "cycles", "bulk loads of one thread, one after another", commands(0, "a")),
     "tma_command": Source("M13", "cycles", "bulk stores of one thread, one after another", commands(1, "cycles")),
+    "tensor_address": Source(
+        "M50 M4 M5 M7 M9 M38",
+        "cycles",
+        "the same of three slots: until a box can be asked for behind a wait",
+        tensor_address,
+    ),
     "descriptor_fetch": Source("M11", "cycles", "the first copy by a map, less the first bulk copy", descriptor_fetch),
     "tma_row": Source("M6", "cycles", "a row of a box of many short rows", tma_row),
     "cluster_arrive": Source("M17", "cycles", "slots that two CTAs load for both, less those of one", cluster_arrive),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..fitting import Fitted, level
-from .memory import MIB, hops, sm_clock
-from .rows import LOAD, Row, commands, each, mid, own, scaled, those
+from .launches import branch
+from .memory import MIB, hops, sm_clock, sm_rate
+from .rows import LOAD, STORE, Row, commands, each, mid, own, scaled, those
 
 
 def descriptor_fetch(rows: Sequence[Row]) -> Fitted:
@@ -43,3 +44,31 @@ def tma_latency(rows: Sequence[Row]) -> Fitted:
 def tma_store_read(rows: Sequence[Row]) -> Fitted:
     """Cycles until the source of a store was read, beyond its bytes, its issue and the wait that follows."""
     return scaled(each(rows, op="store_and_read"), 1, own(rows, "issue", "group"))
+
+
+def tensor_address(rows: Sequence[Row]) -> Fitted:
+    """Cycles until a box can be asked for behind a wait: generated rings of three slots that store boxes, less the rest.
+
+    That is a wait which is over, the command, its bytes, until they are read, an arrival, and a jump.
+    """
+    rest = own(rows, "wait", "issue", "arrive") + branch(rows).value
+    return level([x - rest for x in _beside_bytes(rows, 3)])
+
+
+def mbarrier_wake(rows: Sequence[Row]) -> Fitted:
+    """Cycles from the end of a phase until one thread goes on that waits for it: the same rings of one slot.
+
+    Each of two threads wakes the other, by an arrival.
+    """
+    rest = own(rows, "issue", "arrive", "arrive") + tensor_address(rows).value
+    return level([(x - rest) / 2 for x in _beside_bytes(rows, 1)])
+
+
+def _beside_bytes(rows: Sequence[Row], slots: int) -> list[float]:
+    """Cycles of an iteration of generated rings of one CTA that store boxes, less until their bytes are read."""
+    clock, sent = sm_clock(rows).value, sm_rate(STORE)(rows).value
+    found = []
+    for r in those(rows, kernel="hands", load="nothing", store="box", slots=slots):
+        trips = r["many"] - r["few"]
+        found.append(clock * (mid(r, "many_ns") - mid(r, "few_ns")) / trips - r["bytes"] / sent)
+    return [x - tma_store_read(rows).value for x in found]

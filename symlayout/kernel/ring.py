@@ -69,11 +69,16 @@ class Ring:
     nbytes: int
     scope: str = "cta"  # at which slots are given back
 
+    def freed(self, use: Any) -> RingSlot:
+        """Wait until the slot is free."""
+        slot = RingSlot(self, integer(use))
+        self.k.wait(Slot(self.empty, slot.number), (slot.use // self.slots + 1) % 2, self.scope)
+        return slot
+
     @contextmanager
     def produce(self, use: Any, nbytes: Any = None) -> Iterator[RingSlot]:
         """The producer's use: wait until the slot is free, arm its barrier with the bytes of the copies inside."""
-        slot = RingSlot(self, integer(use))
-        self.k.wait(Slot(self.empty, slot.number), (slot.use // self.slots + 1) % 2, self.scope)
+        slot = self.freed(use)
         self.k.expect_tx(slot.full, self.nbytes if nbytes is None else nbytes)
         yield slot
 
