@@ -32,6 +32,7 @@ PARTS = 8  # of what is moved at once: in steps of one it is remembered, so that
 STEP = 20 * NS  # in which it keeps others waiting, for the same reason
 MOST = 0.92  # of the time that DRAM is busy, beyond which the bus itself makes requests wait
 PLACE = 8  # lines of a place in DRAM, of 1 KB: one load of fewer finds shorter queues of writes
+PLACE_LINES = 16  # of a place that waits by itself, 2 KB: 4 KB and 8 KB in a row wait longer (M51)
 ALWAYS = 1 << 60  # times
 FORGOTTEN = NS // 10  # of time that DRAM was busy: no more than this is not remembered
 
@@ -82,12 +83,12 @@ class Dram:
 
     __slots__ = (
         "_depend",
-        "_far",
-        "_halves",
+            "_halves",
         "_lately",
         "_later",
         "_memory",
         "_near",
+        "_place",
         "_progress",
         "_spread",
         "_turn",
@@ -114,7 +115,7 @@ class Dram:
         self.moved = (0, 0)  # bytes that were read and written
         self._waits = machine.exact("dram_read_wait"), machine.exact("dram_write_wait")
         self._memory = machine.exact("dram_memory")
-        self._spread, self._far = machine.exact("dram_spread"), machine.exact("dram_far_latency")
+        self._spread, self._place = machine.exact("dram_spread"), machine.exact("dram_place_latency")
         self._later: dict[tuple[int, int], int] = {}
         self.busy = [0, 0]  # with reads and with writes, in all
         self._lately = [(0, 0), (0, 0)]  # of reads and of writes: a time, and how long it was busy, as remembered then
@@ -181,14 +182,17 @@ class Dram:
         read, write = (each * min(1.0, part) for each, part in zip(self._waits, parts, strict=True))
         return whole(read * last * (1 + more) + write * (last + of_writes * more))
 
-    def later(self, lines: int, sides: int = 1) -> int:
-        """What the last of some lines comes later than one: the latest of so many latencies, which differ as Gaussian
-        ones do, and in the far half of the chip if any of so many places is there, which each is half of the time.
+    def later(self, lines: int, places: int = 1) -> int:
+        """What the last of some lines in so many places comes later than one.
+
+        Places wait apart, for times that are exponential: the last of them by the logarithm of how many there are. The
+        lines of one differ as Gaussian latencies do.
         """
-        found = self._later.get((lines, sides))
+        found = self._later.get((lines, places))
         if found is None:
-            far = self._far * (1 - 2.0 ** (1 - sides))
-            found = self._later[lines, sides] = round(self._spread * sqrt(2 * log(max(1, lines))) + far)
+            each = max(1, min(lines // places, PLACE_LINES))
+            later = self._spread * sqrt(2 * log(each)) + self._place * log(places)
+            found = self._later[lines, places] = round(later)
         return found
 
     def _parts(self, service: int) -> tuple[tuple[float, float], float]:

@@ -31,6 +31,7 @@ from symlayout.rules.tma import violations
 from .ahead import ahead
 from .arithmetic import Divisions, divisions
 from .commands import between
+from .dram import PLACE_LINES
 from .engine import SimulationError
 from .footprints import Footprints
 from .indices import Indices
@@ -47,7 +48,6 @@ REPEATED = 4  # of a loop that copies in shared memory: 2 to 8 in machine code o
 UNASKED = 2  # iterations of a loop without waits that generated code has between jumps
 CALLED, CALLED_CONSTANTS = 12, 1  # in each iteration of a loop that may call: the window of shared memory, what it gives
 LINE = 128
-SIDE, SIDES = 4096, 64  # bytes in a row that lie in one half of the chip; so many places surely lie in both
 PAIRED = ("bf16", "f16")  # to which generated code converts two elements at once
 NO_DIVISIONS, NOTHING = Divisions(), Upkeep()
 HERE = -1  # the rank of the CTA itself
@@ -269,7 +269,7 @@ class Programs:
             columns["barrier"] = table[slots]
         columns["number"] = 0 if number is None or op.credits else here.number(number)
         columns |= {"ranks": self._ranks(op, here), "l2_bytes": 0.0, "l2_requests": 0.0}
-        columns |= {"dram_bytes": 0.0, "late": False, "apart": 1, "sides": 1}
+        columns |= {"dram_bytes": 0.0, "late": False, "apart": 1, "places": 1}
         columns |= {"constants": 0, "branches": 0}
         moved = None
         if isinstance(op, Copy):
@@ -278,7 +278,7 @@ class Programs:
             columns["tensor"] = moved.tensor
             if moved.runs is not None and moved.run_bytes is not None:
                 columns["apart"] = moved.runs * -(-moved.run_bytes // LINE)
-                columns["sides"] = np.minimum(SIDES, np.where(moved.run_bytes > SIDE, SIDES, moved.runs))
+                columns["places"] = moved.runs * -(-moved.run_bytes // (LINE * PLACE_LINES))
             if op.credits:
                 columns["number"] = moved.credited
         elif isinstance(op, Mma):

@@ -71,7 +71,7 @@ class Step:
     dram_bytes: float
     late: bool  # its bytes come from DRAM
     apart: int  # lines in which they lie
-    sides: int  # places of them that may lie in either half of the chip
+    places: int  # of these that DRAM answers apart
     constants: int  # of what code does beside operations
     branches: int
     slot_ps: int = 0  # see ``timing.NAMES``

@@ -119,8 +119,13 @@ class Transfer:
         return self._later(1)
 
     def _later(self, many: int) -> int:
-        """What the last of so many alike comes later than one line would."""
-        return self.sm.memory.dram.later(many * self.step.apart, many * self.step.sides)
+        """What the last of so many alike comes later than one line would, of the places that L2 does not have."""
+        step = self.step
+        if not step.late:
+            return 0
+        missed = min(1.0, step.dram_bytes / step.l2_bytes) if step.l2_bytes else 1.0
+        places = max(1, round(missed * many * step.places))
+        return self.sm.memory.dram.later(many * step.apart, places)
 
     @property
     def _beside(self) -> Beside | None:
@@ -174,7 +179,8 @@ class Load(Transfer):
     @property
     def _own(self) -> int:
         """What the last line of a warp comes later than one line would."""
-        return self.sm.memory.dram.later(-(-self.step.apart // self.step.warps))
+        lines, places = (-(-n // self.step.warps) for n in (self.step.apart, self.step.places))
+        return self.sm.memory.dram.later(lines, max(1, places))
 
     def arrived(self) -> None:
         """Bytes are at the SM: those of the first warp. Copies are written to shared memory as they come."""

@@ -23,8 +23,8 @@ BURST = 32768  # bytes of the tiles of M43 that hold up neither a command nor a 
 FEW_SMS = 8  # that leave DRAM idle
 FEW_SLOTS, SHORT = 3, 2048  # up to so many, and from such a chunk on, a ring waits for memory, not for its own loop
 FULL = 0.94  # of the time that DRAM is busy: nearer to its rate the rest is not known well
-LINE, SIDE = 128, 4096  # bytes; so many in a row lie in one half of the chip
-MEET = 5  # the mode of rings of cp.async whose warps meet in each trip
+LINE, PLACE_LINES = 128, 16  # bytes; lines in a row that wait together
+MOST_ALONE = 16384  # bytes of a chunk: the rate of DRAM for few SMs hides what more of them wait
 
 
 def sm_clock(rows: Sequence[Row]) -> Fitted:
@@ -198,34 +198,33 @@ def _cycle_of_a_slot(row: Row) -> float:
     return float(row["slots"] * mid(row, "ns") / row["trips"])
 
 
-def _misses(rows: Sequence[Row], both: bool) -> tuple[list[float], list[float]]:
-    """What one load under way waits longer for DRAM than for L2, by the root of twice the logarithm of its lines.
-
-    Loads are bulk copies of few SMs, and cp.async of 33 SMs whose warps meet; *both* are those of both halves.
-    """
-    hit = those(rows, id="M7", mode=LOAD, slots=1, sms=1, per_sm=1)
-    found = []
-    for r in those(rows, id=("M4", "M35"), mode=LOAD, slots=1, per_sm=1, sms=FEW_SMS):
-        alone = np.interp(r["bytes"], [h["bytes"] for h in hit], [_cycle_of_a_slot(h) for h in hit])
-        found.append((r["bytes"], _cycle_of_a_slot(r) - float(alone)))
-    for r in those(rows, id="M34", stages=2, sms=33, mode=MEET, footprint=4 << 30):
-        [near] = those(rows, id="M34", stages=2, sms=33, mode=MEET, footprint=8 * MIB, warps=r["warps"])
-        found.append((r["bytes"], mid(r, "ns") / r["trips"] - mid(near, "ns") / near["trips"]))
-    those_of = [(n, y) for n, y in found if (n > SIDE) == both]
-    return [float(np.sqrt(2 * np.log(n // LINE))) for n, _ in those_of], [y for _, y in those_of]
+def _misses(rows: Sequence[Row]) -> list[tuple[int, int, float]]:
+    """Lines of a place, places, and what one load under way waits longer for DRAM than for L2, of few SMs."""
+    found = {}
+    for r in those(rows, kernel="lone"):
+        each = (mid(r, "many_ns") - mid(r, "few_ns")) / (r["many"] - r["few"])
+        found[r["rows"], r["row_bytes"], r["dram"]] = each
+    told = []
+    for (n, nbytes, dram), each in found.items():
+        if dram and nbytes <= MOST_ALONE:
+            lines = -(-nbytes // LINE)
+            more = each - found[n, nbytes, False]
+            told.append((min(lines, PLACE_LINES), max(1, n) * -(-lines // PLACE_LINES), more))
+    return told
 
 
 def dram_spread(rows: Sequence[Row]) -> Fitted:
     """Nanoseconds by which the latest of several lines is later: by the largest of so many Gaussian ones."""
-    x, y = _misses(rows, False)
+    some = [(float(np.sqrt(2 * np.log(lines))), more) for lines, places, more in _misses(rows) if places == 1]
+    x, y = zip(*some, strict=True)
     return line([0.0, *x], [dram_latency(those(rows, id="M8")).value, *y])
 
 
-def dram_far_latency(rows: Sequence[Row]) -> Fitted:
-    """Nanoseconds that bytes of both halves of the chip come later than those of one, which may be either."""
-    x, y = _misses(rows, True)
+def dram_place_latency(rows: Sequence[Row]) -> Fitted:
+    """Nanoseconds of the wait of a place of its own: the last of several is later by the logarithm of their number."""
     near, spread = dram_latency(those(rows, id="M8")).value, dram_spread(rows).value
-    return level([late - near - spread * lines for lines, late in zip(x, y, strict=True)])
+    beside = [(more - near - spread * np.sqrt(2 * np.log(lines)), n) for lines, n, more in _misses(rows) if n > 1]
+    return level([float(more / np.log(n)) for more, n in beside])
 
 
 def _longer(rows: Sequence[Row], mode: int) -> Array:

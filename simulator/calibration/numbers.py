@@ -22,8 +22,8 @@ from .launches import (
     launch_step,
 )
 from .memory import (
-    dram_far_latency,
     dram_latency,
+    dram_place_latency,
     dram_rate,
     dram_spread,
     dram_turnaround,
@@ -212,9 +212,9 @@ NUMBERS: dict[str, Source] = {
         "a row of 128 bytes that transpositions write, its neighbours at other times: the same",
         dram_lone_run_bytes,
     ),
-    "dram_spread": Source("M34 M35 M4 M7 M8", "ns", "one load under way by its lines", dram_spread),
-    "dram_far_latency": Source(
-        "M34 M35 M4 M7 M8", "ns", "one load of more than 4 KB, beyond that of its lines", dram_far_latency
+    "dram_spread": Source("M51 M8", "ns", "one load under way of generated copies, by its lines", dram_spread),
+    "dram_place_latency": Source(
+        "M51 M8", "ns", "the same of rows of boxes, and of longer chunks, by how many they are", dram_place_latency
     ),
     "dram_read_wait": Source(
         "M4 M19 M35 M40 M48", "ns", "rings of more SMs, by what DRAM reads, and its queues", dram_wait(0)

@@ -20,6 +20,7 @@ from .points import SWEEPS
 from .points_bursts import Burst, rows_of_bursts
 from .points_footprints import Footprint, rows_of_footprints
 from .points_hands import Hands, rows_of_hands
+from .points_lone import Lone, rows_of_lone
 from .points_neighbours import Neighbours, rows_of_neighbours
 from .points_places import Place, rows_of_places
 from .points_spins import Spin, rows_of_spins
@@ -69,7 +70,7 @@ def part(name: str, first: int, repeats: int) -> tuple[list[Row], str]:
     return rows, on.conditions()
 
 
-def _row(on: Lab, point: Point | Burst | Neighbours | Footprint | Spin | Place | Hands, repeats: int) -> Row:
+def _row(on: Lab, point: Point | Burst | Neighbours | Footprint | Spin | Place | Hands | Lone, repeats: int) -> Row:
     """What a point tells: some have rows of their own."""
     match point:
         case Burst():
@@ -84,6 +85,8 @@ def _row(on: Lab, point: Point | Burst | Neighbours | Footprint | Spin | Place |
             return rows_of_places(on, point, repeats)
         case Hands():
             return rows_of_hands(on, point, repeats)
+        case Lone():
+            return rows_of_lone(on, point, repeats)
         case Point():
             return on.row(point, repeats)
 

@@ -25,6 +25,7 @@ from .lab import GIB, KIB, Lab, Point, Points, u32, u64
 from .points_bursts import Burst, bursts
 from .points_footprints import Footprint, footprints
 from .points_hands import Hands, hands
+from .points_lone import Lone, lone
 from .points_neighbours import Neighbours, neighbours
 from .points_places import Place, places
 from .points_rings import MIB
@@ -119,7 +120,7 @@ def m18(sms: int) -> Points:
             yield Point("M18", "memory", "stay", grid, block, lambda lab, r, n=ns: [u64(n)], facts, shared=shared)
 
 
-SWEEPS: dict[str, Callable[[int], Iterator[Point | Burst | Neighbours | Footprint | Spin | Place | Hands]]] = {
+SWEEPS: dict[str, Callable[[int], Iterator[Point | Burst | Neighbours | Footprint | Spin | Place | Hands | Lone]]] = {
     "M4": rings.m4,
     "M5": partial(commands, "M5", (0,)),
     "M9": inside.m9,
@@ -170,4 +171,5 @@ SWEEPS: dict[str, Callable[[int], Iterator[Point | Burst | Neighbours | Footprin
     "M48": ways.m48,
     "M49": places,
     "M50": hands,
+    "M51": lone,
 }
