@@ -83,7 +83,7 @@ class Dram:
 
     __slots__ = (
         "_depend",
-            "_halves",
+        "_halves",
         "_lately",
         "_later",
         "_memory",

@@ -18,6 +18,9 @@ from .tracked import Boxes, Names, Tracked
 from .values import Cargo
 
 LINE = 128
+MOST_PLACES = (
+    16  # in DRAM: rings of chunks wait longer by so many under way, those of rows of boxes do not (rounds 7 to 13)
+)
 
 
 class Issuer(Protocol):
@@ -119,13 +122,16 @@ class Transfer:
         return self._later(1)
 
     def _later(self, many: int) -> int:
-        """What the last of so many alike comes later than one line would, of the places that L2 does not have."""
+        """What the last of so many alike comes later than one line would, of the places that L2 does not have.
+
+        The longest waits are rare: a box of many places has one by itself.
+        """
         step = self.step
         if not step.late:
             return 0
         missed = min(1.0, step.dram_bytes / step.l2_bytes) if step.l2_bytes else 1.0
-        places = max(1, round(missed * many * step.places))
-        return self.sm.memory.dram.later(many * step.apart, places)
+        one = max(1, round(missed * step.places))
+        return self.sm.memory.dram.later(many * step.apart, max(one, min(MOST_PLACES, many * one)))
 
     @property
     def _beside(self) -> Beside | None:
@@ -321,7 +327,12 @@ class BoxStore(Transfer):
 
     def state(self, now: int, names: Names) -> Hashable:
         """That of each transfer, and when the front end is through with it."""
-        return super().state(now, names), max(0, self.end - now), max(0, self.sent - now), self.sm.asked_ps - self.before
+        return (
+            super().state(now, names),
+            max(0, self.end - now),
+            max(0, self.sent - now),
+            self.sm.asked_ps - self.before,
+        )
 
     def begin(self) -> None:
         """The front end is at it: the source was read when L2 has taken the bytes, for which SMs in step wait."""

@@ -47,7 +47,7 @@ def tma_store_read(rows: Sequence[Row]) -> Fitted:
 
 
 def tensor_address(rows: Sequence[Row]) -> Fitted:
-    """Cycles until a box can be asked for behind a wait: generated rings of three slots that store boxes, less the rest.
+    """Cycles until a box can be asked for behind a wait: generated rings of three slots that store, less the rest.
 
     That is a wait which is over, the command, its bytes, until they are read, an arrival, and a jump.
     """
