@@ -367,8 +367,8 @@ class _Arrays:
         return self._found.get(id(value.array if isinstance(value, In) else value))
 
     def of(self, value: Any, what: str) -> DeviceArray:
-        """The array of an argument, or one on the device that none needs. Raises LaunchError for what is no array."""
-        found = self.find(value) or self._on_device(value)
+        """The array of an argument. Raises LaunchError for what is none."""
+        found = self.find(value)
         if found is None:
             raise LaunchError(f"{what}: expected an array of this launch, got {type(value).__name__}")
         return found

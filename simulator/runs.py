@@ -93,7 +93,10 @@ class Runs:
         alone = np.where(self.alone, lone * (LONE_RUN - self.length) * self.together, 0.0)
         if reads:
             return np.maximum(alone, np.where(self.length < READ_RUN, cache.read_run * self.together, 0.0))
-        return np.maximum(alone, np.where(self.length < LONE_RUN, cache.write_run * self.together, 0.0))
+        assert part.moved is not None
+        assert part.moved.run_bytes is not None
+        assert part.moved.runs is not None
+        return np.maximum(alone, np.where(part.moved.run_bytes < LONE_RUN, cache.write_run * part.moved.runs, 0.0))
 
 
 def runs_of(part: Part, length: Any, time: Array) -> Runs | None:

@@ -40,7 +40,7 @@ LAUNCH_STEP = "launch_step"  # the number of the steps in which launches of a st
 # Of runs that simulate more, a hundredth of a second, others go on for a part: twice as many steps at most, or an 8th.
 MANY_STEPS, PARTS = 2_500, (4, 8)
 FIRST_STEPS = 1_500  # of the first SM, that tell how busy its tensor cores are: within 0.5 % of the time of all steps
-BEYOND = 1.1  # of a part: a quarter often ends where tiles do, which waits that no step tells of make early or late
+BEYOND = 1.2  # of a part: a quarter often ends where tiles do, which waits that no step tells of make early or late
 REUSED = 1.5  # times that each byte moves, from which on several SMs read the same
 TRIED = 0.2  # utilisation from which on a resource is made free for a what-if
 CACHES = ("cold", "warm")

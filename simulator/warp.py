@@ -232,14 +232,16 @@ class Warps(Lockstep):
         self.sm.mbarriers.end(step.unit_ps)
         barrier, self.since = self.cta.barriers[step.barrier], self.engine.now
         state, steps, asked = barrier.state, self.team.steps, self.engine.now + self.sm.asked
+        woken = 0
         while not state.passes(steps[self.at].number):  # of an iteration to come, where some are skipped meanwhile
             self.stage = SLEEP
             yield barrier.signal
+            woken = self.sm.woken if step.lanes == 1 else self.sm.asked
         self._stalled(f"mbarrier {step.barrier[0]}")
         if self.sm.log is not None:
             self.note("wait", step, self.since)
         self.stage = WAKE
-        left = max(self.sm.woken if step.lanes == 1 else self.sm.asked, asked - self.engine.now)
+        left = max(woken, asked - self.engine.now)
         yield left
         self.stalls[ISSUING] += left
         if self.sm.log is not None:

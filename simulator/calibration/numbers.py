@@ -123,9 +123,9 @@ NUMBERS: dict[str, Source] = {
     "mbarrier_expect": Source("M9", "cycles", "arrivals that expect bytes", by("expectations")),
     "mbarrier_wait": Source("M9", "cycles", "a wait for a phase that is over", by("waits")),
     "mbarrier_wake": Source(
-        "M50 M4 M5 M7 M9 M38",
+        "M50 M4 M9 M38",
         "cycles",
-        "generated rings of one slot that store boxes: half of what an iteration takes beside the rest",
+        "generated rings that store: half of what an iteration of one slot takes longer than of three, and a wait",
         mbarrier_wake,
     ),
     "barrier_interval": Source("M10", "cycles", "__syncthreads, of one more warp", barrier_interval),
@@ -140,7 +140,7 @@ NUMBERS: dict[str, Source] = {
     "tensor_address": Source(
         "M50 M4 M5 M7 M9 M38",
         "cycles",
-        "the same of three slots: until a box can be asked for behind a wait",
+        "generated rings of three slots that store boxes: from a wait until the command",
         tensor_address,
     ),
     "descriptor_fetch": Source("M11", "cycles", "the first copy by a map, less the first bulk copy", descriptor_fetch),

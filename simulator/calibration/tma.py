@@ -9,6 +9,8 @@ from .launches import branch
 from .memory import MIB, hops, sm_clock, sm_rate
 from .rows import LOAD, STORE, Row, commands, each, mid, own, scaled, those
 
+BOX, BULK = "box", "bulk"  # ways of M50
+
 
 def descriptor_fetch(rows: Sequence[Row]) -> Fitted:
     """What the first copy by a map takes longer than the first bulk copy, of all SMs."""
@@ -51,24 +53,24 @@ def tensor_address(rows: Sequence[Row]) -> Fitted:
 
     That is a wait which is over, the command, its bytes, until they are read, an arrival, and a jump.
     """
-    rest = own(rows, "wait", "issue", "arrive") + branch(rows).value
-    return level([x - rest for x in _beside_bytes(rows, 3)])
+    rest = own(rows, "wait", "issue", "arrive") + branch(rows).value + tma_store_read(rows).value
+    sent = sm_rate(STORE)(rows).value
+    return level([each - nbytes / sent - rest for nbytes, each in _iterations(rows, 3, (BOX,))])
 
 
 def mbarrier_wake(rows: Sequence[Row]) -> Fitted:
-    """Cycles from the end of a phase until one thread goes on that waits for it: the same rings of one slot.
+    """Cycles from the end of a phase until one thread goes on that waits for it: the same rings, of one slot.
 
-    Each of two threads wakes the other, by an arrival.
+    Each of two threads wakes the other, while one of three slots waits for a phase that is over, and jumps.
     """
-    rest = own(rows, "issue", "arrive", "arrive") + tensor_address(rows).value
-    return level([(x - rest) / 2 for x in _beside_bytes(rows, 1)])
+    rest = own(rows, "wait", "arrive") + branch(rows).value - 2 * own(rows, "arrive")
+    pairs = zip(_iterations(rows, 1, (BOX, BULK)), _iterations(rows, 3, (BOX, BULK)), strict=True)
+    return level([(one - three + rest) / 2 for (_, one), (_, three) in pairs])
 
 
-def _beside_bytes(rows: Sequence[Row], slots: int) -> list[float]:
-    """Cycles of an iteration of generated rings of one CTA that store boxes, less until their bytes are read."""
-    clock, sent = sm_clock(rows).value, sm_rate(STORE)(rows).value
-    found = []
-    for r in those(rows, kernel="hands", load="nothing", store="box", slots=slots):
-        trips = r["many"] - r["few"]
-        found.append(clock * (mid(r, "many_ns") - mid(r, "few_ns")) / trips - r["bytes"] / sent)
-    return [x - tma_store_read(rows).value for x in found]
+def _iterations(rows: Sequence[Row], slots: int, ways: tuple[str, ...]) -> list[tuple[int, float]]:
+    """Bytes, and cycles of an iteration of generated rings of one CTA that store, and load nothing."""
+    clock, found = sm_clock(rows).value, []
+    for r in those(rows, kernel="hands", load="nothing", store=ways, slots=slots):
+        found.append((r["bytes"], clock * (mid(r, "many_ns") - mid(r, "few_ns")) / (r["many"] - r["few"])))
+    return found

@@ -117,11 +117,17 @@ COUNTS = {  # a kernel, what makes one path the longest, a time that grows, and 
         "cta_turnover",
         2,
     ),
-    "waits of a ring of one slot": (
+    "waits of a ring of one slot, of both roles at a time": (
         lambda: bulk_copy(256 * 5, chunk=256, slots=1, blocks=1),
         ALONE,
         "mbarrier_wait",
-        10,
+        5,
+    ),
+    "threads of a ring of one slot that are woken": (  # but for the first load
+        lambda: bulk_copy(256 * 5, chunk=256, slots=1, blocks=1),
+        ALONE,
+        "mbarrier_wake",
+        9,
     ),
     "sources that are read": (lambda: bulk_copy(256 * 5, chunk=256, slots=1, blocks=1), ALONE, "tma_store_read", 5),
     "commands of a ring of one slot": (lambda: bulk_copy(1280, chunk=256, slots=1, blocks=1), ALONE, "tma_issue", 10),

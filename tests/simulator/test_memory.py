@@ -124,10 +124,13 @@ def test_l2_keeps_what_comes_from_dram():
     assert busy[1] / busy[0] == pytest.approx(1 + H200.share("l2_fill"), rel=1e-4)
 
 
-def test_bytes_of_both_halves_of_the_chip_are_as_late_as_the_far_ones():
-    """One line is near or far, as the latency is on average; of many, some are far (M34, M35)."""
+def test_the_last_of_many_places_is_late_by_the_logarithm_of_their_number():
+    """Rows of a box, or 2 KB each of a chunk, wait apart; lines of one of them differ as Gaussian latencies do (M51)."""
     dram = Dram(Engine(), H200)
-    spread, far = (H200.ps(name) for name in ("dram_spread", "dram_far_latency"))
+    spread, place = (H200.ps(name) for name in ("dram_spread", "dram_place_latency"))
 
-    assert [dram.later(1, sides) for sides in (1, 2, 64)] == pytest.approx([0, far / 2, far], abs=1)
-    assert dram.later(32) == pytest.approx(spread * (2 * math.log(32)) ** 0.5, abs=1)
+    assert [dram.later(n, n) for n in (1, 2, 64)] == pytest.approx(
+        [0, place * math.log(2), place * math.log(64)], abs=1
+    )
+    assert dram.later(16) == dram.later(32) == pytest.approx(spread * (2 * math.log(16)) ** 0.5, abs=1)
+    assert dram.later(4 * 8, 4) == pytest.approx(dram.later(8) + place * math.log(4), abs=1)

@@ -165,15 +165,15 @@ def test_wider_numbers_give_a_wider_range():
 
 
 def test_of_a_long_run_a_part_says_what_all_of_it_would(monkeypatch):
-    """What-ifs and ranges of a product of four tiles a CTA: from a little more than a quarter of them, within 2 % of the time."""
+    """What-ifs and ranges of a product of four tiles a CTA: from three tenths of them, within 2 % of the time."""
     bound = gemm(4096, 4096, 4096, cluster=1, blocks=132).bind()
     monkeypatch.setattr(sys.modules["simulator.simulate"], "MANY_STEPS", 1000)
     part = simulate(bound)
     monkeypatch.setattr(sys.modules["simulator.simulate"], "MANY_STEPS", 1 << 40)
     whole = simulate(bound)
 
-    assert any("first 28%" in note for note in part.notes)
-    assert not any("first 28%" in note for note in whole.notes)
+    assert any("first 30%" in note for note in part.notes)
+    assert not any("first 30%" in note for note in whole.notes)
     assert part.time_ps == whole.time_ps
     for name in whole.what_if:
         assert abs(part.gain(name) - whole.gain(name)) < 0.02, name

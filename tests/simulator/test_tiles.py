@@ -83,12 +83,7 @@ def test_reads_of_dram_wait_for_what_it_does_meanwhile(beside, kind):
     assert dram.waits(1, (beside, 0.0)) == pytest.approx(0.1 * H200.exact(kind) / 2, abs=500)
 
 
-# A fence of 4 cycles puts the stores of a tile between the two boxes of the next one. SMs are in step in the model, so the
-# second box waits for the stores of all SMs, and the kernel takes longer than with a fence of 8 cycles.
-EARLY = pytest.param(4, marks=pytest.mark.xfail(strict=True, reason="stores of all SMs delay the second box of a tile"))
-
-
-@pytest.mark.parametrize("least", [EARLY, 8])
+@pytest.mark.parametrize("least", [4, 8])
 @pytest.mark.parametrize("cache", ["warm", "cold"])
 def test_a_ring_of_one_slot_is_no_faster_by_what_its_iterations_take(cache, least):
     """Wherever stores of all SMs come in an iteration, loads wait for as much of them."""

@@ -75,8 +75,11 @@ def kernel_of(point: Hands) -> Any:
     schedule = Schedule(ceil_div(M, rows) * across if tiled else n, 1)
     k = Builder("hands", *((M, N) if tiled else (n,)), grid=(1,), threads=32 + 32 * point.warps)
     layout = Layout((M, N), (N, 1)) if tiled else Layout((rows * MANY, COLUMNS), (COLUMNS, 1))
-    ends = []
+    ends: list[Any] = []
     for name, way in (("src", point.load), ("dst", point.store)):
+        if way == NOTHING:
+            ends.append(None)
+            continue
         tensor = k.global_tensor(name, f32, layout)
         width, height = (N, M) if tiled else (COLUMNS, rows * MANY)
         over = TensorMap.over(Layout((width, height), (1, width)), f32, (COLUMNS, rows))
