@@ -192,7 +192,9 @@ class Sm:
         self.source_read, self.turnover = machine.ps("tma_store_read"), machine.ps("cta_turnover")
         self.products: deque[int] = deque()  # when those that are under way leave the tensor core
         self.multiplying = 0  # until when some product is under way
+        self.teams = 0  # that are at work
         self.asked_ps = 0  # for how long requests of loads have kept the way of stores busy
+        self.schedulers = machine.count("schedulers")
         self.most_products = machine.count("wgmma_queue")
         self.stalls: dict[str, Counter[str]] = {}  # of each team, picoseconds by cause
         self.log = log

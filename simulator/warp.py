@@ -30,8 +30,10 @@ class Warps(Lockstep):
         issued, stalls, handlers = sm.slots.end, self.stalls, sm.handlers
         follower, steps = self.follower, self.team.steps
         apart = self.team.apart  # and then the first warp is ahead of the last by what these share of the issue slots
+        by_turns = not apart and self.team.warps <= sm.schedulers  # with those of others, instruction by instruction
         if log is not None:
             log.begins(self.name)
+        sm.teams += 1
         while self.at < len(steps):
             step = steps[self.at]
             what = step.what
@@ -48,7 +50,9 @@ class Warps(Lockstep):
             own = step.issue_ps
             taken = issued(step.slot_ps) - since
             self.stage = ISSUE
-            if step.slot_ps > own and apart:
+            if by_turns:
+                taken = min(taken, step.slot_ps * sm.teams)
+            elif apart and step.slot_ps > own:
                 taken -= step.slot_ps - own
                 self.lags(step.slot_ps - own)
             if taken > own:
@@ -68,6 +72,7 @@ class Warps(Lockstep):
         if follower is not None:
             follower.end()
         yield from self._gathered()
+        sm.teams -= 1
         stalls[ISSUING] += self.busy
         stalls[ALL] += engine.now - self.began
         self.end()
