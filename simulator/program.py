@@ -46,10 +46,8 @@ MMA_A_BYTES, MMA_COLUMN_BYTES = 2048, 32  # of m64nNk16: 64 rows and N columns o
 SKIPPED = 5  # instructions of a body that no thread enters: what its condition compares, and a jump
 REPEATED = 4  # of a loop that copies in shared memory: 2 to 8 in machine code of 56 transpositions
 UNASKED = 2  # iterations of a loop without waits that generated code has between jumps
-CALLED, CALLED_CONSTANTS = (
-    12,
-    1,
-)  # in each iteration of a loop that may call: the window of shared memory, what it gives
+CALLED = 12  # instructions in each iteration of a loop that may call: they read the window of shared memory again
+CALLED_CONSTANTS = 1  # of the CALLED instructions, those that wait for the constant bank
 LINE = 128
 PAIRED = ("bf16", "f16")  # to which generated code converts two elements at once
 NO_DIVISIONS, NOTHING = Divisions(), Upkeep()
