@@ -30,11 +30,6 @@ def met(kernel: Kernel, *names: str) -> str:
     for a in (t.name for t in kernel.tensors if not names or t.name in names):
         for b in kernel.aliases(a):
             changed = [x for x in (a, b) if x in kernel.written]
-            if changed and b in used(kernel):
+            if changed and b in kernel.accessed:
                 return f"{a} and {b} may be at one address, and the kernel writes {' and '.join(changed)}"
     return ""
-
-
-def used(kernel: Kernel) -> frozenset[str]:
-    """The tensors that operations read or write, boxes of tensor maps included."""
-    return frozenset(kernel.touched(t) for op in kernel.walk() for t in op.touches())

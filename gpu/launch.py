@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
@@ -123,7 +123,7 @@ class Module:
         """
         asked = self._asked(name, grid, block, cluster, shared, len(args))
         with contextlib.ExitStack() as ends:
-            arrays = _Arrays(self.device, tuple(_arrays_of(args)), ends)
+            arrays = _Arrays(self.device, _arrays_of(args, kernel, tensors), ends)
             pending = self._prepared(name, asked, args, arrays, stream, (kernel, tensors)).launch()
             if arrays.copied or limit_s is not None:
                 pending.wait(limit_s)
@@ -149,14 +149,14 @@ class Module:
         have to copy.
         """
         asked = self._asked(name, grid, block, cluster, shared, len(args))
-        held = next((x for x in _arrays_of(args) if isinstance(x, np.ndarray | In)), None)
+        held = next((x for x in _arrays_of(args, kernel, tensors) if isinstance(x, np.ndarray | In)), None)
         if held is not None:
             raise LaunchError(
                 f"expected arrays on the device for a launch of {name} that is prepared, got {type(held).__name__}; "
                 "device.upload(x) copies it"
             )
         with contextlib.ExitStack() as ends:
-            arrays = _Arrays(self.device, tuple(_arrays_of(args)), ends)
+            arrays = _Arrays(self.device, _arrays_of(args, kernel, tensors), ends)
             return self._prepared(name, asked, args, arrays, stream, (kernel, tensors))
 
     def _asked(
@@ -304,9 +304,16 @@ def _three(axes: Axes, what: str) -> Three:
 # -- arrays of a launch ------------------------------------------------------------------------------------
 
 
-def _arrays_of(args: Sequence[Any]) -> Iterator[Any]:
-    for value in args:
-        yield value.array if isinstance(value, Mapped) else value
+def _arrays_of(args: Sequence[Any], kernel: Any, tensors: Mapping[str, Any] | None) -> list[Any]:
+    """The arguments, and the tensors that no operation of a kernel accesses: the code has no parameter for them."""
+    values = [value.array if isinstance(value, Mapped) else value for value in args]
+    idle = [] if kernel is None else [x for t, x in (tensors or {}).items() if t not in kernel.accessed]
+    given = {id(_bare(value)) for value in values}
+    return values + [x for x in idle if id(_bare(x)) not in given]
+
+
+def _bare(value: Any) -> Any:
+    return value.array if isinstance(value, In) else value
 
 
 def _expect_apart(arrays: Sequence[np.ndarray[Any, Any]]) -> None:
@@ -329,7 +336,7 @@ class _Arrays:
         self.foreign: list[DeviceArray] = []
         hosts = []
         for value in values:  # what can be refused is refused before anything is copied
-            inner = value.array if isinstance(value, In) else value
+            inner = _bare(value)
             if isinstance(inner, np.ndarray):
                 hosts.append((inner, flat_bytes(inner), isinstance(value, In)))
             elif (found := self._on_device(value)) is not None:
@@ -364,7 +371,7 @@ class _Arrays:
 
     def find(self, value: Any) -> DeviceArray | None:
         """The array of an argument, or None for an argument that is none."""
-        return self._found.get(id(value.array if isinstance(value, In) else value))
+        return self._found.get(id(_bare(value)))
 
     def of(self, value: Any, what: str) -> DeviceArray:
         """The array of an argument. Raises LaunchError for what is none."""

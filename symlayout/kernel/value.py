@@ -164,6 +164,11 @@ class Kernel:
         found = {self.touched(t) for op in self.walk() for t in op.changes()}
         return tuple(t.name for t in self.tensors if t.space is MemorySpace.GLOBAL and t.name in found)
 
+    @functools.cached_property
+    def accessed(self) -> frozenset[str]:
+        """The names of the tensors that operations read, write or reduce into."""
+        return frozenset(self.touched(t) for op in self.walk() for t in op.touches())
+
     def aliases(self, name: str) -> tuple[str, ...]:
         """The other tensors that may begin where a tensor in global memory does, whichever of the two says so."""
         own = self.tensor(name).may_alias

@@ -1,5 +1,7 @@
 """What is refused before anything is sent to the driver: arguments, limits, and what proofs assume."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -101,6 +103,24 @@ def test_assumptions_of_a_kernel_are_checked_before_the_launch(machine, module):
     m = TensorMap(TmaType.FLOAT32, 0, (16,), (), (16,))
     module.launch("rich", 2, 64, [gpu.Mapped(m, src), dst, 1, 1, 1.0], **given)
     assert "launch" in machine.names()
+
+
+def test_a_tensor_that_no_operation_accesses_is_checked_and_has_no_parameter(machine, module):
+    kernel = vector_copy(dim("N"))
+    table = replace(kernel.tensor("dst"), name="table")
+    bound = replace(kernel, tensors=(*kernel.tensors, table)).bind(N=16)
+    src, dst, small = Interface(machine), Interface(machine), np.zeros(4, np.float32)
+    m = TensorMap(TmaType.FLOAT32, 0, (16,), (), (16,))
+    args, given = [gpu.Mapped(m, src), dst, 1, 1, 1.0], {"src": src, "dst": dst}
+
+    with pytest.raises(AssumptionError, match=r"expected at least 64 bytes of .*table.*, got 16"):
+        module.launch("rich", 2, 64, args, kernel=bound, tensors=given | {"table": small})
+    assert "launch" not in machine.names()
+    with pytest.raises(LaunchError, match="a launch of rich that is prepared, got ndarray"):
+        module.prepare("rich", 2, 64, args, kernel=bound, tensors=given | {"table": small})
+
+    module.launch("rich", 2, 64, args, kernel=bound, tensors=given | {"table": Interface(machine)})
+    assert machine.names().count("launch") == 1
 
 
 def test_a_tensor_that_is_too_small_is_refused(machine, module):
