@@ -329,8 +329,7 @@ def _entered(op: If, here: Points) -> Array:
 
 def _calls(kernel: Kernel, found: Mapping[int, Divisions]) -> frozenset[int]:
     """The loops, by identity, whose iterations divide 64 bits: code that may call keeps no addresses (nvdisasm)."""
-    none = Divisions()
-    sites = [site for site in as_written(kernel.plain) if found.get(id(site.op), none).wide]
+    sites = [site for site in as_written(kernel.plain) if found.get(id(site.op), NO_DIVISIONS).wide]
     return frozenset(id(x) for site in sites for x in (site.loops[-1:] or [site.op]) if isinstance(x, For))
 
 

@@ -18,9 +18,8 @@ from .tracked import Boxes, Names, Tracked
 from .values import Cargo
 
 LINE = 128
-MOST_PLACES = (
-    16  # in DRAM: rings of chunks wait longer by so many under way, those of rows of boxes do not (rounds 7 to 13)
-)
+# Places in DRAM: rings of chunks wait longer by so many in flight, rings of rows of boxes do not (rounds 7 to 13).
+MOST_PLACES = 16
 
 
 class Issuer(Protocol):

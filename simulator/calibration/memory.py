@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..cache import MISSED, WINDOWS
+from ..dram import PLACE_LINES
 from ..fitting import Fitted, level, line
 from .rings import together
 from .rows import COPY, LOAD, STORE, Row, Rule, mid, rate, scaled, those
@@ -23,7 +24,7 @@ BURST = 32768  # bytes of the tiles of M43 that hold up neither a command nor a 
 FEW_SMS = 8  # that leave DRAM idle
 FEW_SLOTS, SHORT = 3, 2048  # up to so many, and from such a chunk on, a ring waits for memory, not for its own loop
 FULL = 0.94  # of the time that DRAM is busy: nearer to its rate the rest is not known well
-LINE, PLACE_LINES = 128, 16  # bytes; lines in a row that wait together
+LINE = 128  # bytes
 MOST_ALONE = 16384  # bytes of a chunk: the rate of DRAM for few SMs hides what more of them wait
 
 

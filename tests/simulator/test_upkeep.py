@@ -320,11 +320,8 @@ def test_elections_in_loops_are_branches_but_arrivals_are_not():
     branches = {place: n for place, row in found.items() if (n := row.branches) and place != ENTRY}
     behind = loop.body[[x is first for x in loop.body].index(True) + 1]
 
-    assert [branches.get(id(x), 0) for x in (first, arrives, last)] == [
-        2,
-        0,
-        2,
-    ]  # who is in the warp, and who is elected
+    # an election: who is in the warp, and who is elected
+    assert [branches.get(id(x), 0) for x in (first, arrives, last)] == [2, 0, 2]
     assert branches[id(behind)] == 2 <= branches[id(loop)]  # where all come together again
 
 
