@@ -16,7 +16,8 @@ from gpu.processes import run
 
 from .lab import REPEATS, Lab, Point, Row, hashes
 from .launches import gaps, gaps_of_code, gaps_of_little
-from .points import SWEEPS
+from .points import SWEEPS, Swept
+from .points_alone import Alone, rows_of_alone
 from .points_bursts import Burst, rows_of_bursts
 from .points_footprints import Footprint, rows_of_footprints
 from .points_hands import Hands, rows_of_hands
@@ -70,7 +71,7 @@ def part(name: str, first: int, repeats: int) -> tuple[list[Row], str]:
     return rows, on.conditions()
 
 
-def _row(on: Lab, point: Point | Burst | Neighbours | Footprint | Spin | Place | Hands | Lone, repeats: int) -> Row:
+def _row(on: Lab, point: Swept, repeats: int) -> Row:
     """What a point tells: some have rows of their own."""
     match point:
         case Burst():
@@ -87,6 +88,8 @@ def _row(on: Lab, point: Point | Burst | Neighbours | Footprint | Spin | Place |
             return rows_of_hands(on, point, repeats)
         case Lone():
             return rows_of_lone(on, point, repeats)
+        case Alone():
+            return rows_of_alone(on, point, repeats)
         case Point():
             return on.row(point, repeats)
 

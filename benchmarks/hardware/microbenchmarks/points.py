@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from . import points_threads as threads
 from . import points_tiles as tiles
 from . import points_ways as ways
 from .lab import GIB, KIB, Lab, Point, Points, u32, u64
+from .points_alone import Alone, alone
 from .points_bursts import Burst, bursts
 from .points_footprints import Footprint, footprints
 from .points_hands import Hands, hands
@@ -120,7 +121,9 @@ def m18(sms: int) -> Points:
             yield Point("M18", "memory", "stay", grid, block, lambda lab, r, n=ns: [u64(n)], facts, shared=shared)
 
 
-SWEEPS: dict[str, Callable[[int], Iterator[Point | Burst | Neighbours | Footprint | Spin | Place | Hands | Lone]]] = {
+Swept: TypeAlias = Point | Burst | Neighbours | Footprint | Spin | Place | Hands | Lone | Alone
+
+SWEEPS: dict[str, Callable[[int], Iterator[Swept]]] = {
     "M4": rings.m4,
     "M5": partial(commands, "M5", (0,)),
     "M9": inside.m9,
@@ -172,4 +175,5 @@ SWEEPS: dict[str, Callable[[int], Iterator[Point | Burst | Neighbours | Footprin
     "M49": places,
     "M50": hands,
     "M51": lone,
+    "M52": alone,
 }
