@@ -19,17 +19,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from .machine import Machine
+
+NEAR = 0.1  # of the wait from which on they part: so much earlier they begin to, so much later they do as a whole
 
 STEPS = 40  # until the bytes ahead are those of the time until that half is through
 MIXED = 0.5  # launches that write less than a third of what they read do not count: M48 measured copies alone
 LANDED = 0.5  # of what is under way has come and waits for stores: those of stamps do, for 3 to 6 slots
 LEAST = 0.01  # of the bytes: less than that ahead changes nothing
 
-__all__ = ["NOTHING", "Flow", "Halves", "ahead_of", "halves"]
+__all__ = ["NOTHING", "Flow", "Halves", "Served", "ahead_of", "halves", "may_part", "parted"]
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,16 @@ class Flow:
 
 
 NOTHING = Flow()
+
+
+class Served(NamedTuple):
+    """How SMs fare that are served alike, by the first part of a run: what they ask of DRAM, and what they could.
+
+    Their requests wait for it so many picoseconds on average. Without it they would be *room* times as fast.
+    """
+
+    wait: float = 0.0
+    room: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -108,20 +120,37 @@ def ahead_of(whole: float, share: float, scale: float, held: float, room: float 
     return ahead
 
 
-def halves(flow: Flow, room: float, machine: Machine) -> Halves | None:
-    """How far a launch of a row lets one half come ahead; None where SMs are served alike.
+def may_part(flow: Flow, machine: Machine) -> bool:
+    """Whether so much is under way that requests could wait as long as halves that part do."""
+    if not flow.mixed:
+        return False
+    return flow.under_way * flow.time(machine) / flow.read > machine.exact("dram_even_wait")
 
-    SMs would be *room* times as fast if DRAM took no time: those ahead are no faster.
-    """
-    if room <= 1 or not flow.mixed:
+
+def halves(flow: Flow, served: Served, machine: Machine) -> Halves | None:
+    """How far a launch of a row lets one half come ahead; None where SMs are served alike."""
+    if served.room <= 1 or not may_part(flow, machine):
+        return None
+    parted = min(1.0, (served.wait / machine.exact("dram_even_wait") - 1 + NEAR) / (2 * NEAR))
+    if parted <= 0:
         return None
     time = flow.time(machine)
-    if flow.under_way * time / flow.read <= machine.exact("dram_even_latency"):
-        return None
     scale = machine.exact("dram_ahead_time") / time * flow.whole
-    share, held = flow.mixed * machine.share("dram_ahead"), machine.count("l2_bytes")
-    ahead = ahead_of(flow.whole, share, scale, held, room)
+    share, held = parted * flow.mixed * machine.share("dram_ahead"), machine.count("l2_bytes")
+    ahead = ahead_of(flow.whole, share, scale, held, served.room)
     if ahead < LEAST * flow.whole:
         return None
     landed = LANDED * flow.under_way * flow.whole / flow.read
     return Halves(flow.whole, ahead, 1 / machine.share("dram_half"), min(landed, (flow.whole - 2 * ahead) / 2))
+
+
+def parted(found: Halves | None, machine: Machine) -> float:
+    """The part of runs in DRAM whose neighbours the other half moves, when L2 has lost them.
+
+    >>> from .machine import H200
+    >>> parted(None, H200), parted(Halves(1e9, 2 * H200.count("l2_lost_bytes"), 1.0), H200)
+    (0.0, 0.25)
+    """
+    if found is None:
+        return 0.0
+    return 0.5 * max(0.0, 1 - machine.count("l2_lost_bytes") / found.ahead)

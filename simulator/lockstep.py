@@ -44,12 +44,14 @@ class Lockstep:
         self.busy, self.began, self.since = 0, self.engine.now, 0
         self.loads: dict[str, Flight] = {}
         self.ready: dict[str, int] = {}
+        self.taken: dict[str, int] = {}  # when stores into shared memory have read registers
         self.open: dict[str, Flight] = {}
         self.groups: dict[str, list[Flight]] = {}
         self.copies = Tracked()  # by cp.async
         self.boxes = Boxes()  # loads by TMA
         self.arrived: Meeting | None = None  # at the barrier of the cluster
         self.through = 0  # when the port of shared memory is through with its last access
+        self.through_own = 0  # the same of the first warp, if it were alone
         self.lag = 0  # what the last warp is behind the first, since each waits for its own loads
 
     def state(self, now: int, names: Names) -> Hashable:
@@ -60,6 +62,7 @@ class Lockstep:
             names.step(self, steps[at]) if at < len(steps) else 0,
             self.stage,
             tuple([(name, t - now) for name, t in self.ready.items() if t > now]),
+            tuple([(name, t - now) for name, t in self.taken.items() if t > now]),
             tuple([(k, f.state(now)) for k, f in self.loads.items()]),
             tuple([(k, f.state(now)) for k, f in self.open.items()]),
             tuple([(k, *[f.state(now) for f in flights]) for k, flights in self.groups.items()]),
@@ -67,6 +70,7 @@ class Lockstep:
             self.boxes.most,
             self._cluster_pending,
             max(0, self.through - now),
+            max(0, self.through_own - now),
             self.lag,
         )
 
@@ -111,16 +115,19 @@ class Lockstep:
         self._stalled(cause)
 
     def _awaits(self, what: What) -> bool:
-        """Whether registers that an operation reads are not there yet."""
+        """Whether registers that an operation reads are not there yet, or those that it writes are still read."""
         now = self.engine.now
         for name in what.reads:
             flight = self.loads.get(name)
             if (flight is not None and flight.pending) or self.ready.get(name, 0) > now:
                 return True
+        for name in what.writes if self.taken else ():
+            if self.taken.get(name, 0) > now:
+                return True
         return False
 
     def _operands(self, what: What) -> Steps:
-        """Wait for the registers that an operation reads."""
+        """Wait for the registers that an operation reads, and until stores have read those that it writes."""
         for name in what.reads:
             flight = self.loads.get(name)
             if flight is not None and not flight.over():
@@ -128,6 +135,10 @@ class Lockstep:
             at = self.ready.get(name, 0)
             if at > self.engine.now:
                 yield from self._sleep(at, "results", name)
+        for name in what.writes:
+            at = self.taken.get(name, 0)
+            if at > self.engine.now:
+                yield from self._sleep(at, "registers", name)
 
     def _results(self, what: What) -> None:
         """The registers that it writes are there after the latency."""

@@ -30,7 +30,7 @@ from .cache import Cache
 from .engine import SimulationError
 from .footprints import fetched
 from .gpcs import clusters_at_once, gpcs_of, groups_of
-from .halves import NOTHING, Flow
+from .halves import NOTHING, Flow, Served, halves, parted
 from .idle import Idle
 from .machine import H200, LackingError, Machine, Number
 from .points import Array, TooManyRows
@@ -85,7 +85,7 @@ class Plan:
     slower: float = 1.0  # how many times longer L2 takes where one GPC loads more than the others
     crowd: float = 1.0  # the part of the SMs of a GPC that are at work, of the GPC with the most of them
     flow: Flow = NOTHING  # what DRAM moves; nothing where CTAs do not keep what they have, or requests are unknown
-    room: float = 0.0  # so many times as fast SMs would be if DRAM took no time, where that was found out
+    served: Served = Served()  # how its SMs fare, where that was found out
     idle: Idle | None = None  # clusters that find nothing to do, where some of them wait for a place
     alone: tuple[Plan, ...] = ()  # then the first of these by itself, and the first two one after the other
     _last: dict[str, Any] = field(default_factory=dict)
@@ -116,19 +116,25 @@ class Plans:
         self.programs, self.warm, self.detail = programs, warm, detail
         self._asked: dict[str, None] = {}
         self._known: dict[tuple[Any, ...], Plan] = {}
-        self.room = 0.0  # that of each plan
+        self.served = Served()  # of each plan
+        self.parted = 0.0  # the part of runs whose neighbours are moved later, by the last machine
 
     def of(self, machine: Machine) -> Plan:
         """The plan for a machine. Raises what ``plan_of`` does."""
-        plan = self._of(machine)
-        return replace(plan, room=self.room) if self.room else plan
+        return replace(self._of(machine), served=self.served) if self.served.room else self._of(machine)
+
+    def part(self, machine: Machine, served: Served) -> None:
+        """From now on SMs fare so, and halves that part leave runs alone."""
+        self.served = served
+        self.parted = parted(halves(self._of(machine).flow, served, machine), machine)
 
     def _of(self, machine: Machine) -> Plan:
-        key = tuple(machine.numbers.get(name) for name in self._asked)
+        key = (self.parted, *(machine.numbers.get(name) for name in self._asked))
         if not self._known or key not in self._known:
             noted = replace(machine, numbers=_Noted(machine.numbers, self._asked))
-            plan = plan_of(self.programs, noted, Cache.of(self.programs.kernel, noted, self.warm), self.detail)
-            self._known[tuple(machine.numbers.get(name) for name in self._asked)] = plan
+            cache = replace(Cache.of(self.programs.kernel, noted, self.warm), parted=self.parted)
+            plan = plan_of(self.programs, noted, cache, self.detail)
+            self._known[self.parted, *(machine.numbers.get(name) for name in self._asked)] = plan
             return plan
         return self._known[key]
 

@@ -28,7 +28,7 @@ READS = (Unit.LOAD, Unit.CP_ASYNC, Unit.TMA_LOAD)
 KEYS, BITS = 44, 62  # bits of an address in a tensor, and of a number that a time and an address fit
 READ_RUN, LONE_RUN = 128, 256  # bytes from which on a run costs DRAM nothing more (M6, rows of boxes)
 
-__all__ = ["READS", "Runs", "Unit", "fetch_factor", "outside_bytes", "rows_of", "run_lengths", "runs_of"]
+__all__ = ["READS", "Runs", "Unit", "fetch_factor", "outside_bytes", "rows_of", "run_lengths", "runs_of", "straight"]
 
 
 def rows_of(part: Part) -> Array:
@@ -64,6 +64,20 @@ def run_lengths(parts: list[Part]) -> list[Any]:
     return lengths
 
 
+def straight(parts: list[Part]) -> list[bool]:
+    """Whether each part leaves its bytes where others took them from in their tensor, or takes those: it is a copy."""
+    return [any(_opposite(part, other) for other in parts) for part in parts]
+
+
+def _opposite(one: Part, other: Part) -> bool:
+    """Whether one loads, and the other stores, the bytes of the same places, each in its tensor."""
+    if (one.row.unit in READS) == (other.row.unit in READS):
+        return False
+    assert one.moved is not None
+    assert other.moved is not None
+    return np.array_equal(one.cta, other.cta) and np.array_equal(one.moved.at, other.moved.at)
+
+
 def _length(one: Moved, every: list[Moved]) -> Any:
     """The bytes of a row of a box and of those that lie before and behind it."""
     assert one.at is not None
@@ -85,21 +99,23 @@ class Runs:
     length: Any  # bytes that lie together
     together: Array  # runs of so many bytes
     alone: Array  # whether nobody moves what lies behind them
+    straight: bool  # whether what lies side by side is side by side in the other tensor as well
 
     def lost(self, cache: Cache, part: Part) -> Array:
-        """Bytes of time that DRAM loses by runs that are short: fewer where what lies behind is moved as well."""
+        """Bytes of time that DRAM loses by runs that are short: fewer where what lies behind is moved as well.
+
+        Of these a part is *parted* from what lies behind. The others cost nothing where both tensors have them side by
+        side (M53).
+        """
         reads = part.row.unit in READS
         lone = (cache.lone_read if reads else cache.lone_write) / (LONE_RUN - READ_RUN)
-        alone = np.where(self.alone, lone * (LONE_RUN - self.length) * self.together, 0.0)
-        if reads:
-            return np.maximum(alone, np.where(self.length < READ_RUN, cache.read_run * self.together, 0.0))
-        assert part.moved is not None
-        assert part.moved.run_bytes is not None
-        assert part.moved.runs is not None
-        return np.maximum(alone, np.where(part.moved.run_bytes < LONE_RUN, cache.write_run * part.moved.runs, 0.0))
+        alone = np.where(self.alone, 1.0, cache.parted) * np.maximum(0, LONE_RUN - self.length) * lone
+        most, beside = (READ_RUN, cache.read_run) if reads else (LONE_RUN, cache.write_run)
+        cost = 0.0 if self.straight else np.where(self.length < most, beside, 0.0)
+        return np.asarray(np.maximum(alone, cost) * self.together)
 
 
-def runs_of(part: Part, length: Any, time: Array) -> Runs | None:
+def runs_of(part: Part, length: Any, time: Array, straight: bool) -> Runs | None:
     """How the bytes of a part lie in DRAM; None where none of its runs is short."""
     moved = part.moved
     assert moved is not None
@@ -115,7 +131,7 @@ def runs_of(part: Part, length: Any, time: Array) -> Runs | None:
     alone[:-1] &= (part.cta[1:] != part.cta[:-1]) | (moved.at[1:] != (moved.at + length)[:-1])  # nor this CTA next
     alone[alone] = ~among((here + length)[alone], here)
     together = moved.runs * moved.run_bytes / np.maximum(length, 1)  # rows of all boxes side by side
-    return Runs(length, together, alone)
+    return Runs(length, together, alone, straight)
 
 
 def _together(time: Array, at: Array, most: int) -> Array:

@@ -21,7 +21,7 @@ from symlayout.kernel import Kernel
 from symlayout.ops import LoadIndex
 
 from .engine import NS, Engine, SimulationError
-from .halves import halves
+from .halves import Served, halves, may_part
 from .log import Log
 from .machine import H200, Machine
 from .memory import LATENCY, POWER, GlobalMemory
@@ -95,7 +95,7 @@ def simulate(
     try:
         if Unit.WGMMA in _units(bound):
             machine = machine.multiplying(_tensor_use(plan, machine))
-        plans.room = _room(plan, machine)
+        plans.part(machine, _served(plan, machine))
         plan = plans.of(machine)
         time, chip = _run(plan, machine, free, timeline or values, memories, each_step=each_step)
         if free and not values and time > machine.ps("power_delay"):  # values have moved, and move once
@@ -132,7 +132,7 @@ def simulate(
         what_if=others,
         notes=(
             *plan.notes,
-            *([str(parted)] if (parted := halves(plan.flow, plan.room, machine)) else ()),
+            *([str(apart)] if (apart := halves(plan.flow, plan.served, machine)) else ()),
             *chip.notes,
             *(again.notes if what_if or uncertainty else ()),
             *(() if free else ("power limits it from its start, as one of many in a row or as long as these",)),
@@ -173,13 +173,15 @@ def _tensor_use(plan: Plan, machine: Machine) -> float:
     return sum(sm.stands_for * sm.tensor.utilisation(steps_end) for sm in chip.sms) / machine.count("sms")
 
 
-def _room(plan: Plan, machine: Machine) -> float:
-    """How many times as fast SMs would be if DRAM took no time, by the first part of a run; 0 where all are alike."""
-    if halves(plan.flow, math.inf, machine) is None:
-        return 0.0
+def _served(plan: Plan, machine: Machine) -> Served:
+    """How SMs fare that are served alike, by the first part of a run; nothing where too little is under way to part."""
+    if not may_part(plan.flow, machine):
+        return Served()
+    _, chip = _run(plan, machine, frozenset({POWER}), False, until=FIRST_STEPS)
+    wait = chip.memory.dram.pipe.queued / max(1, chip.memory.dram.pipe.served)
     time, chip = _run(plan, machine, frozenset({"DRAM", POWER}), False, until=FIRST_STEPS)
     steps, time = chip.reached or (chip.sms[0].slots.served, time)
-    return plan.flow.time(machine) / (time / steps * plan.kinds[0].walk.steps / plan.size)
+    return Served(wait, plan.flow.time(machine) / (time / steps * plan.kinds[0].walk.steps / plan.size))
 
 
 def _units(kernel: Kernel) -> set[Unit]:
@@ -213,7 +215,7 @@ class Chip:
             apart=plan.apart,
             slower=plan.slower,
             crowd=plan.crowd,
-            halves=halves(plan.flow, plan.room, machine),
+            halves=halves(plan.flow, plan.served, machine),
             dirty=plan.flow.dirty,
             free=free,
         )

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symlayout.atoms.access import MemorySpace
 from symlayout.errors import LayoutError
 from symlayout.kernel import Kernel
 from symlayout.semantics.mbarrier import Mbarrier
@@ -189,6 +190,8 @@ class Sm:
         self.in_flight = Window(IN_FLIGHT, engine, machine.count("tma_bytes_in_flight"), IN_FLIGHT in free)
         self.asked, self.woken = machine.ps("mbarrier_wait"), machine.ps("mbarrier_wake")
         self.remote = machine.ps("cluster_arrive")
+        self.registers = frozenset(t.name for t in kernel.tensors if t.space is MemorySpace.REGISTER)
+        self.registers_read = machine.ps("shared_source_read")
         self.source_read, self.turnover = machine.ps("tma_store_read"), machine.ps("cta_turnover")
         self.products: deque[int] = deque()  # when those that are under way leave the tensor core
         self.multiplying = 0  # until when some product is under way

@@ -13,7 +13,7 @@ from symlayout.kernel import Kernel
 from .cache import Cache
 from .gpcs import neighbours
 from .reuse import windows
-from .runs import READS, Runs, fetch_factor, outside_bytes, rows_of, run_lengths, runs_of
+from .runs import READS, Runs, fetch_factor, outside_bytes, rows_of, run_lengths, runs_of, straight
 from .settling import coarse
 from .sharers import places, readers
 from .sorting import alike, stable_order
@@ -171,8 +171,8 @@ class Asked:
     @cached_property
     def runs(self) -> list[Runs | None]:
         """The runs of each part in DRAM; None where they cost nothing."""
-        lengths = run_lengths([part for _, part in self.parts])
-        return [runs_of(part, n, at) for (_, part), n, at in zip(self.parts, lengths, self.time, strict=True)]
+        parts = [part for _, part in self.parts]
+        return [runs_of(*facts) for facts in zip(parts, run_lengths(parts), self.time, straight(parts), strict=True)]
 
     @cached_property
     def rows(self) -> list[Array]:

@@ -111,6 +111,10 @@ class Warps(Lockstep):
         for name in step.what.writes:
             if name in self.ready:
                 self.ready[name] = end + sm.latency(step.what)
+        self.through_own = max(self.through_own, self.engine.now) + step.unit_ps // step.warps
+        for name in step.what.reads:
+            if name in sm.registers:
+                self.taken[name] = self.through_own + sm.registers_read
 
     def _fence(self, step: Step) -> Steps | None:
         """Accesses to shared memory are over: the port is through with the last, and as long as after a single one."""

@@ -9,34 +9,40 @@ import numpy as np
 
 from ..fitting import Fitted, level
 from ..halves import ahead_of
-from .memory import l2_bytes
+from .memory import MIB, dram_latency, l2_bytes
 from .rings import LONG, TOGETHER, moved, part, rings, together
-from .rows import Row, mid
+from .rows import COPY, Row, mid, those
 
 APART = 0.9  # of the time: half of the CTAs have ended before
 DEEP = 5  # slots of 16 KB of each SM: more change nothing
-SHARES, TIMES = np.arange(0.2, 0.8, 0.01), np.arange(30_000, 300_000, 2_500)  # that are tried; of ns
+SHARES, TIMES = np.arange(0.2, 0.9, 0.01), np.arange(30_000, 300_000, 2_500)  # that are tried; of ns
+KIB = 1024
+FEW = 3  # slots of 16 KB of each SM that keep the halves together
+LONGER = 250e6  # bytes of launches of which L2 is a small part
+WHOLE_ROWS = 256  # bytes, from which on rows side by side cost nothing (M53)
+TURN = {"kernel": "ring", "mode": COPY, "slots": 1, "per_sm": 1, "bytes": 16 * KIB, "footprint": 16 * MIB}
 
 
 class _Ahead(NamedTuple):
     moved: float  # bytes of a launch
-    ahead: float  # of one half when it has ended
-    rate: float  # of the other from then on, in a nanosecond
+    ahead: float  # of one half when half of its CTAs have ended
 
 
 def _ahead(rows: Sequence[Row]) -> list[_Ahead]:
-    """What launches tell whose loads are deep enough: until half of the CTAs have ended, DRAM was busy for both."""
+    """What launches tell whose loads are deep enough: until a quarter of the CTAs have ended, DRAM was busy for all."""
     first, each = together(rows)
-    found = []
-    for r in rings(rows):
-        if r["slots"] * r["per_sm"] >= DEEP and part(r) < APART:
-            ahead = moved(r) - (mid(r, "half") - first) / each
-            found.append(_Ahead(moved(r), ahead, ahead / (mid(r, "ns") - mid(r, "half"))))
-    return found
+    return [
+        _Ahead(moved(r), moved(r) - (mid(r, "quarter") - first) / each)
+        for r in rings(rows)
+        if r["slots"] * r["per_sm"] >= DEEP and part(r) < APART
+    ]
 
 
-def dram_even_latency(rows: Sequence[Row]) -> Fitted:
-    """Nanoseconds of a load by what is under way: between those of rings that end together and of those that do not."""
+def dram_even_wait(rows: Sequence[Row]) -> Fitted:
+    """Nanoseconds that loads of rings wait for DRAM whose CTAs just end together.
+
+    That is what a ring of one slot out of L2 does not take, nor the latency of DRAM.
+    """
     each = together(rows)[1]
 
     def latency(r: Row) -> float:
@@ -45,7 +51,9 @@ def dram_even_latency(rows: Sequence[Row]) -> Fitted:
     long = [r for r in rings(rows) if moved(r) > LONG]
     few = max([latency(r) for r in long if part(r) > TOGETHER])
     many = min([latency(r) for r in long if part(r) < APART])
-    return Fitted((few + many) / 2, (many - few) / (many + few), len(long))
+    most = max(r["sms"] for r in long)
+    [turn] = [mid(r, "ns") / r["trips"] for r in those(rows, **TURN, grid=most)]
+    return Fitted(few - turn - dram_latency(rows).value, (many - few) / (many + few), len(long))
 
 
 def _growth(rows: Sequence[Row]) -> tuple[Fitted, Fitted]:
@@ -78,6 +86,13 @@ def dram_ahead_time(rows: Sequence[Row]) -> Fitted:
 
 
 def dram_half(rows: Sequence[Row]) -> Fitted:
-    """The part of its rate for all SMs that DRAM has for those of one half alone."""
-    each = together(rows)[1]
-    return level([x.rate * each for x in _ahead(rows) if x.moved > LONG / 2])
+    """The part of its rate for all SMs that DRAM has for those of one half, when the other is through.
+
+    By what launches in a row take longer that have twice as much under way as those whose halves end together.
+    """
+    each, held = together(rows)[1], l2_bytes(rows).value
+    share, time = (fit.value for fit in _growth(rows))
+    found = those(rows, kernel="together", row_bytes=WHOLE_ROWS)
+    few, deep = ({r["bytes"]: mid(r, "ns") for r in those(found, slots=n)} for n in (FEW, 2 * FEW))
+    longer = {n: (deep[n] - ns) / each / ahead_of(n, share, time / each, held) for n, ns in few.items() if n > LONGER}
+    return level([1 / (1 + more) for more in longer.values()])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .footprints import l2_again_bytes, l2_lost_bytes, l2_moved, l2_written
-from .halves import dram_ahead, dram_ahead_time, dram_even_latency, dram_half
+from .halves import dram_ahead, dram_ahead_time, dram_even_wait, dram_half
 from .launches import (
     branch,
     constant_read,
@@ -63,6 +63,7 @@ from .sm import (
     matrix_interval,
     narrow_store,
     product_clock,
+    shared_source_read,
     wavefront_interval,
     wgmma_clock,
     wgmma_clock_fall,
@@ -111,10 +112,16 @@ NUMBERS: dict[str, Source] = {
     "shared_latency": Source("M2", "cycles", "a chain of LDS", lambda rows: each(rows, pattern="chain")),
     "wavefront_interval": Source("M2", "cycles", "all patterns, eight warps, by wavefronts", wavefront_interval),
     "matrix_interval": Source("M2", "cycles", "ldmatrix.x1 of eight warps", matrix_interval),
-    "narrow_store": Source(
-        "M25",
+    "shared_source_read": Source(
+        "M25 M1 M2",
         "cycles",
-        "one warp that stores parts of registers, less whole ones, for each further store",
+        "one warp that loads 16 bytes and stores them as four words: from the last store to the next load",
+        shared_source_read,
+    ),
+    "narrow_store": Source(
+        "M25 M1 M2",
+        "cycles",
+        "one warp that loads 16 bytes and stores them in eight parts: each store",
         narrow_store,
     ),
     "group_commit": Source("M9", "cycles", "commit of a bulk group", by("commits")),
@@ -180,24 +187,26 @@ NUMBERS: dict[str, Source] = {
         "the same of rings of CTAs that have their part of the work from the start, served alike",
         dram_turnaround_apart,
     ),
-    "dram_even_latency": Source(
-        "M40 M48",
+    "dram_even_wait": Source(
+        "M40 M48 M7 M8",
         "ns",
-        "rings by what is under way: until when loads are over where they end together",
-        dram_even_latency,
+        "rings by what is under way: until when loads are over where they end together, less what one takes alone",
+        dram_even_wait,
     ),
     "dram_ahead": Source(
         "M48 M7 M4", "part", "launches in a row: what DRAM moves more for one half of the SMs at first", dram_ahead
     ),
     "dram_ahead_time": Source("M48 M7 M4", "ns", "the same by their length: in what time that falls", dram_ahead_time),
-    "dram_half": Source("M48", "part", "the same: the rate of DRAM for the half that is left, alone", dram_half),
+    "dram_half": Source(
+        "M53 M48 M7 M4", "part", "launches in a row by what is under way: the rate of DRAM for the half left", dram_half
+    ),
     "dram_read_run_bytes": Source(
         "M6 M4", "bytes", "a row of 64 bytes that is read: its time beyond that of its bytes", dram_read_run_bytes
     ),
     "dram_run_bytes": Source(
-        "M6 M4",
+        "M40 M4",
         "bytes",
-        "a row of up to 128 bytes that copies write: the same, less that of its read",
+        "a row of 128 bytes that transpositions write, beside others: the same",
         dram_run_bytes,
     ),
     "dram_lone_read_bytes": Source(

@@ -10,7 +10,7 @@ from .rows import COPY, Row, mid, those
 ALONG = 0  # the way of tiles along rows of both tensors
 PITCH = 65536  # bytes of a row of these tensors
 TOGETHER = 0.93  # of the time: half of the CTAs have not ended before
-TIMES = "ns", "half"
+TIMES = "ns", "half", "quarter"
 FIRST = 5  # launches, after which half of the SMs is as far ahead as it will be
 LONG = 400e6  # bytes of a launch that L2 is a small part of
 

@@ -59,9 +59,8 @@ def dram_read_run_bytes(rows: Sequence[Row]) -> Fitted:
 
 
 def dram_run_bytes(rows: Sequence[Row]) -> Fitted:
-    """What a row of up to 128 bytes costs that is written: of copies, less their reads."""
-    read = _read(rows).value
-    return _bytes(level([more - read * (nbytes < NARROW) for nbytes, more in _side_by_side(rows, COPY)]), rows, STORE)
+    """What a row of 128 bytes costs that is written, of transpositions whose other rows are read as a whole."""
+    return _turned(rows, "target_row_bytes", STORE)
 
 
 def dram_lone_read_bytes(rows: Sequence[Row]) -> Fitted:
@@ -69,14 +68,19 @@ def dram_lone_read_bytes(rows: Sequence[Row]) -> Fitted:
 
     Of copies that write whole rows: loads alone lose a third to two thirds of it, as DRAM need not turn.
     """
+    return _turned(rows, "row_bytes", LOAD)
+
+
+def _turned(rows: Sequence[Row], what: str, mode: int) -> Fitted:
+    """What narrow rows of a tensor cost transpositions, by M40: beside those of as many slots and CTAs with wide ones."""
     most = max(r.get("sms", 0) for r in rows)
     found = those(rows, id="M40", mode=COPY, way=DOWN, sms=most, pitch=4 * SIDE)
     deep = [r for r in found if r["slots"] >= SLOTS]
     longer = []
-    for r in those(deep, row_bytes=NARROW):
+    for r in those(deep, **{what: NARROW}):
         wide = those(deep, row_bytes=WIDE, slots=r["slots"], per_sm=r["per_sm"])
         longer.append(_longer(r, wide, NARROW))
-    return _bytes(level(longer), rows, LOAD)
+    return _bytes(level(longer), rows, mode)
 
 
 def dram_lone_run_bytes(rows: Sequence[Row]) -> Fitted:

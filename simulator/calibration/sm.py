@@ -105,10 +105,30 @@ def wgmma_issue_beside(rows: Sequence[Row]) -> Fitted:
     return level([(_step(rows, groups) - alone) / (4 * (groups - 1)) for groups in (2, 3)])
 
 
+def shared_source_read(rows: Sequence[Row]) -> Fitted:
+    """Cycles from a store by one warp until what it has read may be written: of a load of 16 bytes and four stores.
+
+    That is what they take less the instructions, the latency of the load and the wavefronts: four of it, one of the
+    last store.
+    """
+    return level([_turn(rows, 4) - _load_and(rows, 5)])
+
+
 def narrow_store(rows: Sequence[Row]) -> Fitted:
-    """Cycles of a warp for a store of a part of a register: four more of two bytes each, less four of four bytes."""
-    narrow, whole = (each(rows, op=f"turn_{width}", warps=1).value for width in (2, 4))
-    return level([(narrow - whole) / 4])
+    """Cycles of a warp for a store of a part of a register: of a load of 16 bytes and eight stores of two bytes each."""
+    rest = _load_and(rows, 1) + shared_source_read(rows).value
+    return level([(_turn(rows, 2) - rest) / 8])
+
+
+def _turn(rows: Sequence[Row], width: int) -> float:
+    """Cycles of a load of 16 bytes by each thread of a warp, and of the stores of its parts."""
+    return each(rows, op=f"turn_{width}", warps=1).value
+
+
+def _load_and(rows: Sequence[Row], instructions: int) -> float:
+    """Cycles of so many instructions, of the latency of a load, and of five wavefronts."""
+    latency, wavefront = each(rows, pattern="chain").value, wavefront_interval(rows).value
+    return instructions * interval("fma_8")(rows).value + latency + 5 * wavefront
 
 
 def _clocks(rows: Sequence[Row]) -> Fitted:

@@ -26,6 +26,7 @@ from .points_neighbours import Neighbours, rows_of_neighbours
 from .points_places import Place, rows_of_places
 from .points_spins import Spin, rows_of_spins
 from .points_tiles import gaps_of_steps
+from .points_together import Together, rows_of_together
 
 PART = 40  # points that one call of the child measures
 PART_S = 90.0
@@ -90,6 +91,8 @@ def _row(on: Lab, point: Swept, repeats: int) -> Row:
             return rows_of_lone(on, point, repeats)
         case Alone():
             return rows_of_alone(on, point, repeats)
+        case Together():
+            return rows_of_together(on, point, repeats)
         case Point():
             return on.row(point, repeats)
 

@@ -31,6 +31,7 @@ from .points_neighbours import Neighbours, neighbours
 from .points_places import Place, places
 from .points_rings import MIB
 from .points_spins import Spin, spins
+from .points_together import Together, together
 
 # -- M5, M13: commands -----------------------------------------------------------------------------------------
 
@@ -121,7 +122,7 @@ def m18(sms: int) -> Points:
             yield Point("M18", "memory", "stay", grid, block, lambda lab, r, n=ns: [u64(n)], facts, shared=shared)
 
 
-Swept: TypeAlias = Point | Burst | Neighbours | Footprint | Spin | Place | Hands | Lone | Alone
+Swept: TypeAlias = Point | Burst | Neighbours | Footprint | Spin | Place | Hands | Lone | Alone | Together
 
 SWEEPS: dict[str, Callable[[int], Iterator[Swept]]] = {
     "M4": rings.m4,
@@ -176,4 +177,5 @@ SWEEPS: dict[str, Callable[[int], Iterator[Swept]]] = {
     "M50": hands,
     "M51": lone,
     "M52": alone,
+    "M53": together,
 }
