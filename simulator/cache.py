@@ -47,6 +47,7 @@ class Cache:
     write_run: float = 0.0
     lone_read: float = 0.0  # of a run of 128 bytes behind which nobody moves more at about the time
     lone_write: float = 0.0
+    apart: float = 0.0  # how far the halves of the chip part, 1 as far as they do
     parted: float = 0.0  # the part of runs whose neighbours SMs of the other half move, when L2 has lost them
     merged: float = 0.0  # the part of requests for the same bytes from a GPC at a time that L2 answers together
     neighbours: int = 1  # CTAs in a row of a GPC that are answered together

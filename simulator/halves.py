@@ -31,7 +31,7 @@ MIXED = 0.5  # launches that write less than a third of what they read do not co
 LANDED = 0.5  # of what is under way has come and waits for stores: those of stamps do, for 3 to 6 slots
 LEAST = 0.01  # of the bytes: less than that ahead changes nothing
 
-__all__ = ["NOTHING", "Flow", "Halves", "Served", "ahead_of", "halves", "may_part", "parted"]
+__all__ = ["NOTHING", "Flow", "Halves", "Served", "ahead_of", "halves", "may_part", "parted_runs"]
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,7 @@ class Halves:
     ahead: float
     slower: float  # one half alone than both together
     landed: float = 0.0  # that have come for the half behind by then, and wait to be stored
+    apart: float = 1.0  # whether they do so as a whole, or begin to
 
     def __str__(self) -> str:
         ahead, whole = (round(x / 1e6) for x in (self.ahead, self.whole))
@@ -131,24 +132,25 @@ def halves(flow: Flow, served: Served, machine: Machine) -> Halves | None:
     """How far a launch of a row lets one half come ahead; None where SMs are served alike."""
     if served.room <= 1 or not may_part(flow, machine):
         return None
-    parted = min(1.0, (served.wait / machine.exact("dram_even_wait") - 1 + NEAR) / (2 * NEAR))
-    if parted <= 0:
+    apart = min(1.0, (served.wait / machine.exact("dram_even_wait") - 1 + NEAR) / (2 * NEAR))
+    if apart <= 0:
         return None
     time = flow.time(machine)
     scale = machine.exact("dram_ahead_time") / time * flow.whole
-    share, held = parted * flow.mixed * machine.share("dram_ahead"), machine.count("l2_bytes")
+    share, held = apart * flow.mixed * machine.share("dram_ahead"), machine.count("l2_bytes")
     ahead = ahead_of(flow.whole, share, scale, held, served.room)
     if ahead < LEAST * flow.whole:
         return None
     landed = LANDED * flow.under_way * flow.whole / flow.read
-    return Halves(flow.whole, ahead, 1 / machine.share("dram_half"), min(landed, (flow.whole - 2 * ahead) / 2))
+    landed = min(landed, (flow.whole - 2 * ahead) / 2)
+    return Halves(flow.whole, ahead, 1 / machine.share("dram_half"), landed, apart)
 
 
-def parted(found: Halves | None, machine: Machine) -> float:
+def parted_runs(found: Halves | None, machine: Machine) -> float:
     """The part of runs in DRAM whose neighbours the other half moves, when L2 has lost them.
 
     >>> from .machine import H200
-    >>> parted(None, H200), parted(Halves(1e9, 2 * H200.count("l2_lost_bytes"), 1.0), H200)
+    >>> parted_runs(None, H200), parted_runs(Halves(1e9, 2 * H200.count("l2_lost_bytes"), 1.0), H200)
     (0.0, 0.25)
     """
     if found is None:

@@ -19,6 +19,8 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
+from symlayout.banks import SECTOR_BYTES
+
 from .crossbar import Crossbar
 from .dram import Dram
 from .engine import Engine
@@ -145,9 +147,9 @@ class GlobalMemory:
         self.l2, self.l2_writes, self.power = (Pipe(x, engine, free=x in free) for x in ("L2", "L2 writes", POWER))
         self.dram = Dram(engine, machine, "DRAM" in free, apart, halves)
         self._l2, self._l2_writes = slower * machine.exact("l2_rate"), machine.exact("l2_write_rate")
-        self._l2_fill = machine.exact("l2_rate") * machine.share("l2_fill")
         self._l2_beside = machine.exact("l2_beside_rate")
         self._request, self._write_request = machine.exact("l2_request"), machine.exact("l2_write_request")
+        self._fill, self._fill_request = (machine.share("l2_fill") * machine.exact(x) for x in ("l2_rate", "l2_request"))
         self._l2_power, self._dram_power = (machine.power(x) for x in ("l2_energy", "dram_energy"))
         self.wrote = 0  # for how long L2 was busy with writes
         self._reads, self._writes = InStep(), InStep()
@@ -213,9 +215,9 @@ class GlobalMemory:
         mean /= max(1, parts)
         end = start + round(mean * (end - start))
         if dram_bytes:
-            self.l2.end(
-                round(here * self._l2_fill * min(l2_bytes, dram_bytes))
-            )  # it keeps what comes; some is time alone
+            comes = min(l2_bytes, dram_bytes)  # some is time alone
+            rows = requests * comes / l2_bytes if requests * SECTOR_BYTES <= l2_bytes else 0.0  # others find a part
+            self.l2.end(round(here * max(self._fill * comes, self._fill_request * rows)))  # it keeps that
             start, last = self.dram.read(dram_bytes)
             waits = self.dram.waits(lines, beside and beside[1:], last - start, parts > 0) if late else 0
             end = max(end, max(start, self.engine.now + waits) + round(mean * (last - start)))

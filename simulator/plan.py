@@ -30,7 +30,7 @@ from .cache import Cache
 from .engine import SimulationError
 from .footprints import fetched
 from .gpcs import clusters_at_once, gpcs_of, groups_of
-from .halves import NOTHING, Flow, Served, halves, parted
+from .halves import NOTHING, Flow, Served, halves, parted_runs
 from .idle import Idle
 from .machine import H200, LackingError, Machine, Number
 from .points import Array, TooManyRows
@@ -117,7 +117,7 @@ class Plans:
         self._asked: dict[str, None] = {}
         self._known: dict[tuple[Any, ...], Plan] = {}
         self.served = Served()  # of each plan
-        self.parted = 0.0  # the part of runs whose neighbours are moved later, by the last machine
+        self.runs = (0.0, 0.0)  # ``apart`` and ``parted`` of L2
 
     def of(self, machine: Machine) -> Plan:
         """The plan for a machine. Raises what ``plan_of`` does."""
@@ -126,15 +126,17 @@ class Plans:
     def part(self, machine: Machine, served: Served) -> None:
         """From now on SMs fare so, and halves that part leave runs alone."""
         self.served = served
-        self.parted = parted(halves(self._of(machine).flow, served, machine), machine)
+        found = halves(self._of(machine).flow, served, machine)
+        self.runs = (found.apart if found else 0.0, parted_runs(found, machine))
 
     def _of(self, machine: Machine) -> Plan:
-        key = (self.parted, *(machine.numbers.get(name) for name in self._asked))
+        key = (self.runs, *(machine.numbers.get(name) for name in self._asked))
         if not self._known or key not in self._known:
             noted = replace(machine, numbers=_Noted(machine.numbers, self._asked))
-            cache = replace(Cache.of(self.programs.kernel, noted, self.warm), parted=self.parted)
+            apart, parted = self.runs
+            cache = replace(Cache.of(self.programs.kernel, noted, self.warm), apart=apart, parted=parted)
             plan = plan_of(self.programs, noted, cache, self.detail)
-            self._known[self.parted, *(machine.numbers.get(name) for name in self._asked)] = plan
+            self._known[self.runs, *(machine.numbers.get(name) for name in self._asked)] = plan
             return plan
         return self._known[key]
 

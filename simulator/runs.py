@@ -109,10 +109,22 @@ class Runs:
         """
         reads = part.row.unit in READS
         lone = (cache.lone_read if reads else cache.lone_write) / (LONE_RUN - READ_RUN)
-        alone = np.where(self.alone, 1.0, cache.parted) * np.maximum(0, LONE_RUN - self.length) * lone
-        most, beside = (READ_RUN, cache.read_run) if reads else (LONE_RUN, cache.write_run)
-        cost = 0.0 if self.straight else np.where(self.length < most, beside, 0.0)
-        return np.asarray(np.maximum(alone, cost) * self.together)
+        alone = np.where(self.alone, 1.0, cache.parted) * np.maximum(0, LONE_RUN - self.length) * lone * self.together
+        if self.straight:
+            return np.asarray(alone)
+        if reads:
+            return np.asarray(np.maximum(alone, np.where(self.length < READ_RUN, cache.read_run * self.together, 0.0)))
+        return np.asarray(np.maximum(alone, cache.write_run * self._written(cache, part)))
+
+    def _written(self, cache: Cache, part: Part) -> Array:
+        """The short runs that are written: those of boxes side by side are one, but for halves that part."""
+        assert part.moved is not None
+        assert part.moved.run_bytes is not None
+        assert part.moved.runs is not None
+        run_bytes, runs = part.moved.run_bytes, part.moved.runs
+        beside = np.where(self.length < LONE_RUN, self.together, 0.0)
+        of_boxes = np.where(run_bytes < LONE_RUN, runs * np.minimum(1.0, run_bytes / READ_RUN), 0.0)
+        return np.asarray(beside + cache.apart * np.maximum(0.0, of_boxes - beside))
 
 
 def runs_of(part: Part, length: Any, time: Array, straight: bool) -> Runs | None:

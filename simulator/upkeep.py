@@ -54,7 +54,7 @@ MANY_THREADS = 256  # of a CTA, from which on compilers keep fewer values in reg
 AGAIN = 3  # instructions from a base that is read again to an address
 REST = 8  # behind a loop that compilers take two iterations of at once: whether one is left, and where
 SLOTS = 4  # of a ring that code counts, for the next iteration
-FEW_COPIES = 4  # of a body whose addresses registers keep: machine code of 56 transpositions
+FEW_COPIES = 3  # of a body whose addresses registers keep: machine code of 56 transpositions
 KEPT = 6  # instructions of the addresses of a body, of those that have more
 FEW_TRIPS, FEW_INSTRUCTIONS = 8, 340  # of a loop that compilers unroll unasked: machine code of 71 transpositions
 
@@ -107,7 +107,7 @@ def upkeep(kernel: Kernel, short: frozenset[int] | None = None) -> dict[int, Upk
         if id(loop) not in short:
             found.setdefault(id(loop), Upkeep()).instructions = number
         elif around is not None:
-            found.setdefault(id(around), Upkeep()).instructions += number * int(loop.extent)
+            found.setdefault(id(loop.body[0]), Upkeep()).instructions += number
     return found
 
 

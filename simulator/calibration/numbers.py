@@ -115,13 +115,13 @@ NUMBERS: dict[str, Source] = {
     "shared_source_read": Source(
         "M25 M1 M2",
         "cycles",
-        "one warp that loads 16 bytes and stores them as four words: from the last store to the next load",
+        "warps that load 16 bytes and store them as four words: from the last store to the next load",
         shared_source_read,
     ),
     "narrow_store": Source(
         "M25 M1 M2",
         "cycles",
-        "one warp that loads 16 bytes and stores them in eight parts: each store",
+        "warps that load 16 bytes and store them in eight parts: each store",
         narrow_store,
     ),
     "group_commit": Source("M9", "cycles", "commit of a bulk group", by("commits")),

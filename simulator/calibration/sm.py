@@ -106,23 +106,23 @@ def wgmma_issue_beside(rows: Sequence[Row]) -> Fitted:
 
 
 def shared_source_read(rows: Sequence[Row]) -> Fitted:
-    """Cycles from a store by one warp until what it has read may be written: of a load of 16 bytes and four stores.
+    """Cycles from a store until what it has read may be written: of a load of 16 bytes and four stores.
 
-    That is what they take less the instructions, the latency of the load and the wavefronts: four of it, one of the
+    A warp of each scheduler does so. That is what they take less the instructions, the latency of the load and the wavefronts: four of it, one of the
     last store.
     """
     return level([_turn(rows, 4) - _load_and(rows, 5)])
 
 
 def narrow_store(rows: Sequence[Row]) -> Fitted:
-    """Cycles of a warp for a store of a part of a register: of a load of 16 bytes and eight stores of two bytes each."""
+    """Cycles of a store of a part of a register: of a load of 16 bytes and eight stores of two bytes each, likewise."""
     rest = _load_and(rows, 1) + shared_source_read(rows).value
     return level([(_turn(rows, 2) - rest) / 8])
 
 
 def _turn(rows: Sequence[Row], width: int) -> float:
-    """Cycles of a load of 16 bytes by each thread of a warp, and of the stores of its parts."""
-    return each(rows, op=f"turn_{width}", warps=1).value
+    """Cycles of a load of 16 bytes by each thread of a warp, and of the stores of its parts, with a warp a scheduler."""
+    return each(rows, op=f"turn_{width}", warps=4).value
 
 
 def _load_and(rows: Sequence[Row], instructions: int) -> float:
