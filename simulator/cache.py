@@ -93,9 +93,11 @@ class Cache:
     def of_grid(self, ctas: int, at_once: int) -> Cache:
         """That of a grid of so many CTAs for each SM, which holds some at once: do they come to it again each time?
 
-        Those that wait for a place are taken to come to any SM, which M46 has not measured.
+        Those that wait for a place are taken to come to any SM, which M46 has not measured. They are out of step.
         """
-        return replace(self, moved=1.0) if ctas <= min(STAYING, at_once) else self
+        if ctas > at_once:
+            return replace(self, apart=1.0)
+        return replace(self, moved=1.0) if ctas <= STAYING else self
 
     def there(self, window: Any) -> Any:
         """The part of a window of distinct bytes that is still there at its end."""

@@ -104,6 +104,7 @@ CAUSES: Mapping[str, str] = {
     "cluster barriers": "The CTAs of a cluster wait for each other.",
     "loads": "Registers that come from global memory are not there yet.",
     "results": "Registers from shared memory or arithmetic are not there yet: more warps, or work in between.",
+    "registers": "Stores into shared memory have not read their registers yet, which must not be written until then.",
     "cp.async groups": "Copies by cp.async that were committed are not over.",
     "bulk groups": "Bulk or TMA stores that were committed are not over.",
     "bulk groups to be read": (

@@ -31,7 +31,7 @@ MIXED = 0.5  # launches that write less than a third of what they read do not co
 LANDED = 0.5  # of what is under way has come and waits for stores: those of stamps do, for 3 to 6 slots
 LEAST = 0.01  # of the bytes: less than that ahead changes nothing
 
-__all__ = ["NOTHING", "Flow", "Halves", "Served", "ahead_of", "halves", "may_part", "parted_runs"]
+__all__ = ["ALIKE", "NOTHING", "Flow", "Halves", "Served", "ahead_of", "halves", "may_part", "parted_runs"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,9 @@ class Served(NamedTuple):
 
     wait: float = 0.0
     room: float = 0.0
+
+
+ALIKE = Served()  # where nothing is known
 
 
 @dataclass(frozen=True)

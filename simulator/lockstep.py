@@ -121,10 +121,7 @@ class Lockstep:
             flight = self.loads.get(name)
             if (flight is not None and flight.pending) or self.ready.get(name, 0) > now:
                 return True
-        for name in what.writes if self.taken else ():
-            if self.taken.get(name, 0) > now:
-                return True
-        return False
+        return bool(self.taken) and any(self.taken.get(name, 0) > now for name in what.writes)
 
     def _operands(self, what: What) -> Steps:
         """Wait for the registers that an operation reads, and until stores have read those that it writes."""

@@ -149,7 +149,9 @@ class GlobalMemory:
         self._l2, self._l2_writes = slower * machine.exact("l2_rate"), machine.exact("l2_write_rate")
         self._l2_beside = machine.exact("l2_beside_rate")
         self._request, self._write_request = machine.exact("l2_request"), machine.exact("l2_write_request")
-        self._fill, self._fill_request = (machine.share("l2_fill") * machine.exact(x) for x in ("l2_rate", "l2_request"))
+        self._fill, self._fill_request = (
+            machine.share("l2_fill") * machine.exact(x) for x in ("l2_rate", "l2_request")
+        )
         self._l2_power, self._dram_power = (machine.power(x) for x in ("l2_energy", "dram_energy"))
         self.wrote = 0  # for how long L2 was busy with writes
         self._reads, self._writes = InStep(), InStep()

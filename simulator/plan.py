@@ -30,7 +30,7 @@ from .cache import Cache
 from .engine import SimulationError
 from .footprints import fetched
 from .gpcs import clusters_at_once, gpcs_of, groups_of
-from .halves import NOTHING, Flow, Served, halves, parted_runs
+from .halves import ALIKE, NOTHING, Flow, Served, halves, parted_runs
 from .idle import Idle
 from .machine import H200, LackingError, Machine, Number
 from .points import Array, TooManyRows
@@ -85,7 +85,7 @@ class Plan:
     slower: float = 1.0  # how many times longer L2 takes where one GPC loads more than the others
     crowd: float = 1.0  # the part of the SMs of a GPC that are at work, of the GPC with the most of them
     flow: Flow = NOTHING  # what DRAM moves; nothing where CTAs do not keep what they have, or requests are unknown
-    served: Served = Served()  # how its SMs fare, where that was found out
+    served: Served = ALIKE  # how its SMs fare, where that was found out
     idle: Idle | None = None  # clusters that find nothing to do, where some of them wait for a place
     alone: tuple[Plan, ...] = ()  # then the first of these by itself, and the first two one after the other
     _last: dict[str, Any] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class Plans:
         self.programs, self.warm, self.detail = programs, warm, detail
         self._asked: dict[str, None] = {}
         self._known: dict[tuple[Any, ...], Plan] = {}
-        self.served = Served()  # of each plan
+        self.served = ALIKE  # those of each plan
         self.runs = (0.0, 0.0)  # ``apart`` and ``parted`` of L2
 
     def of(self, machine: Machine) -> Plan:

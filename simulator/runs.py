@@ -73,8 +73,8 @@ def _opposite(one: Part, other: Part) -> bool:
     """Whether one loads, and the other stores, the bytes of the same places, each in its tensor."""
     if (one.row.unit in READS) == (other.row.unit in READS):
         return False
-    assert one.moved is not None
-    assert other.moved is not None
+    if one.moved is None or one.moved.at is None or other.moved is None or other.moved.at is None:
+        return False
     return np.array_equal(one.cta, other.cta) and np.array_equal(one.moved.at, other.moved.at)
 
 

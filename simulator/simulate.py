@@ -10,7 +10,6 @@ True
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -21,7 +20,7 @@ from symlayout.kernel import Kernel
 from symlayout.ops import LoadIndex
 
 from .engine import NS, Engine, SimulationError
-from .halves import Served, halves, may_part
+from .halves import ALIKE, Served, halves, may_part
 from .log import Log
 from .machine import H200, Machine
 from .memory import LATENCY, POWER, GlobalMemory
@@ -176,7 +175,7 @@ def _tensor_use(plan: Plan, machine: Machine) -> float:
 def _served(plan: Plan, machine: Machine) -> Served:
     """How SMs fare that are served alike, by the first part of a run; nothing where too little is under way to part."""
     if not may_part(plan.flow, machine):
-        return Served()
+        return ALIKE
     _, chip = _run(plan, machine, frozenset({POWER}), False, until=FIRST_STEPS)
     wait = chip.memory.dram.pipe.queued / max(1, chip.memory.dram.pipe.served)
     time, chip = _run(plan, machine, frozenset({"DRAM", POWER}), False, until=FIRST_STEPS)

@@ -72,7 +72,7 @@ def dram_lone_read_bytes(rows: Sequence[Row]) -> Fitted:
 
 
 def _turned(rows: Sequence[Row], what: str, mode: int) -> Fitted:
-    """What narrow rows of a tensor cost transpositions, by M40: beside those of as many slots and CTAs with wide ones."""
+    """What narrow rows of one tensor cost transpositions (M40), beside rings of as many slots with wide rows."""
     most = max(r.get("sms", 0) for r in rows)
     found = those(rows, id="M40", mode=COPY, way=DOWN, sms=most, pitch=4 * SIDE)
     deep = [r for r in found if r["slots"] >= SLOTS]

@@ -108,8 +108,8 @@ def wgmma_issue_beside(rows: Sequence[Row]) -> Fitted:
 def shared_source_read(rows: Sequence[Row]) -> Fitted:
     """Cycles from a store until what it has read may be written: of a load of 16 bytes and four stores.
 
-    A warp of each scheduler does so. That is what they take less the instructions, the latency of the load and the wavefronts: four of it, one of the
-    last store.
+    A warp of each scheduler does so. That is what they take less the instructions, the latency of the load and the
+    wavefronts: four of it, one of the last store.
     """
     return level([_turn(rows, 4) - _load_and(rows, 5)])
 
@@ -121,7 +121,7 @@ def narrow_store(rows: Sequence[Row]) -> Fitted:
 
 
 def _turn(rows: Sequence[Row], width: int) -> float:
-    """Cycles of a load of 16 bytes by each thread of a warp, and of the stores of its parts, with a warp a scheduler."""
+    """Cycles of a load of 16 bytes by each thread, and of the stores of its parts, of a warp on each scheduler."""
     return each(rows, op=f"turn_{width}", warps=4).value
 
 

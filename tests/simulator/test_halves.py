@@ -3,6 +3,7 @@
 import gzip
 import json
 import math
+import re
 from pathlib import Path
 from statistics import median
 
@@ -11,7 +12,7 @@ import pytest
 from simulator import H200, simulate
 from simulator.cache import Cache
 from simulator.calibrate import calibrated
-from simulator.halves import Flow, Halves, ahead_of, halves
+from simulator.halves import Flow, Halves, Served, ahead_of, halves, parted_runs
 from simulator.plan import plan_of
 from simulator.program import Programs
 from symlayout.kernels import bulk_copy, gemm, row_sum, tma_copy, tma_transpose
@@ -48,14 +49,25 @@ def test_a_half_comes_no_further_ahead_than_it_can(whole, room):
     assert ahead <= ahead_of(2 * whole, 0.34, 450e6, 40e6, room) + 1
 
 
-def test_few_bytes_under_way_keep_the_halves_together():
-    """M40, M48: loads that are over in 3.7 us."""
-    even = H200.exact("dram_even_latency") / COPIED.time(H200) * COPIED.read
+def test_short_waits_for_dram_keep_the_halves_together():
+    """M40, M48: of 2.1 us, and a tenth less."""
+    wait = H200.exact("dram_even_wait")
 
-    assert halves(Flow(142e6, 142e6, 0.99 * even), 2.0, H200) is None
-    assert halves(Flow(142e6, 142e6, 1.01 * even), 2.0, H200) is not None
-    assert halves(COPIED, 1.0, H200) is None  # SMs that need all the time for themselves
-    assert halves(Flow(142e6, 0.0, 12e6), 2.0, H200) is None  # nothing to be written
+    assert halves(COPIED, Served(0.89 * wait, 2.0), H200) is None
+    near, far = (halves(COPIED, Served(x * wait, 2.0), H200) for x in (1.0, 1.2))
+    assert near.apart == pytest.approx(0.5)
+    assert far.apart == 1.0
+    assert near.ahead < far.ahead
+    assert halves(COPIED, Served(2 * wait, 1.0), H200) is None  # SMs that need all the time for themselves
+    assert halves(Flow(142e6, 0.0, 12e6), Served(2 * wait, 2.0), H200) is None  # nothing to be written
+    assert halves(Flow(142e6, 142e6, 1e6), Served(2 * wait, 2.0), H200) is None  # too little under way to wait so long
+
+
+def test_halves_that_part_leave_runs_alone_that_l2_has_lost_by_then():
+    lost = H200.count("l2_lost_bytes")
+
+    assert [parted_runs(Halves(1e9, x * lost, 1.0), H200) for x in (0.9, 2, 5)] == pytest.approx([0, 0.25, 0.4])
+    assert parted_runs(None, H200) == 0
 
 
 @pytest.mark.parametrize(
@@ -91,8 +103,14 @@ def test_rings_take_as_long_as_measured(slots, trips):
     assert trace.time_ps / 1e3 == pytest.approx(median(row["ns"][5:]), rel=0.04)
 
 
+def megabytes_ahead(trace):
+    """How far one half of the SMs comes ahead, by the notes."""
+    found = [re.search(r"one half of the SMs comes ahead, by (\d+) of", note) for note in trace.notes]
+    return next((int(x[1]) for x in found if x), 0)
+
+
 def test_what_sms_need_for_themselves_is_lost_when_half_of_them_are_through():
-    """On an H200 three slots of 32 KB took 11 % longer than three of 16 KB, whose halves stay together."""
+    """On an H200 three slots of 32 KB took 11 % longer than three of 16 KB, whose halves hardly part."""
     deep, even = (
         simulate(
             tma_transpose(8704, 8192, dtype="bf16", tile=tile, swizzle=128, stages=3, blocks=132).bind(),
@@ -103,8 +121,7 @@ def test_what_sms_need_for_themselves_is_lost_when_half_of_them_are_through():
     )
 
     assert deep.seconds > even.seconds
-    assert any("one half of the SMs comes ahead" in note for note in deep.notes)
-    assert not any("one half of the SMs" in note for note in even.notes)
+    assert megabytes_ahead(deep) > 4 * megabytes_ahead(even)
 
 
 def test_iterations_that_repeat_change_nothing_where_halves_part():
@@ -117,7 +134,7 @@ def test_iterations_that_repeat_change_nothing_where_halves_part():
 
 def test_ends_of_what_is_tried_are_no_fit():
     """Halves that are through at a tenth of the time: no share of what DRAM moves says that."""
-    wrong = [{**r, "half": [x // 10 for x in r["half"]] if r["slots"] > 4 else r["half"]} for r in ROWS]
+    wrong = [{**r, "quarter": [x // 10 for x in r["quarter"]] if r["slots"] > 4 else r["quarter"]} for r in ROWS]
     rows = [r for card in ("M4", "M7") for r in _rows(card)]
     answers = {a.number: a for a in calibrated([*rows, *wrong], H200, "test").answers}
 

@@ -12,7 +12,7 @@ from simulator.machine import RATES, TIMES, UNITS, Machine, Number
 from simulator.plan import Plans
 from simulator.program import Programs
 from simulator.ranges import GROUPS, MAX_RUNS, _end, time_range
-from symlayout.kernels import bulk_copy, gemm, gemm_mma, tma_copy
+from symlayout.kernels import bulk_copy, gemm, gemm_mma, tma_copy, tma_transpose
 
 
 def machine_of(**numbers: tuple[float, str, float]) -> Machine:
@@ -185,7 +185,9 @@ def test_of_a_long_run_a_part_says_what_all_of_it_would(monkeypatch):
 def test_numbers_that_a_plan_asks_for_make_the_range_too(name):
     """What L2 holds, and what short rows cost DRAM, is decided before a run."""
     numbers = {k: replace(n, uncertainty=0.4 if k == name else 0.0) for k, n in H200.numbers.items() if k != "model"}
-    bound = tma_copy(4096, 1504, tile=(256, 16), slots=4, blocks=132).bind()
+    copies = tma_copy(4096, 1504, tile=(256, 16), slots=4, blocks=132)
+    turns = tma_transpose(4096, 4096, dtype="bf16", tile=(64, 64), swizzle=128, stages=4, blocks=264)
+    bound = (turns if name == "dram_run_bytes" else copies).bind()
     around = simulate(bound, replace(H200, numbers=numbers), cache="warm", what_if=False).around
 
     assert [e.names for e in around.effects if e.about != "launch_step"] == [(name,)]

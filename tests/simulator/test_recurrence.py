@@ -97,7 +97,7 @@ def test_a_trace_is_the_same_but_for_its_notes():
     [(False, r"no state of the SMs came back in \d+ iterations of a role"), (True, "each step was asked for")],
 )
 def test_what_is_outside_of_the_class_is_told_with_the_reason(each, why):
-    bound = tma_transpose(8448, 8960, tile=(128, 128), swizzle=0, stages=1, blocks=264).bind()
+    bound = tma_transpose(8448, 8960, tile=(64, 64), swizzle=0, stages=2, blocks=264).bind()
     [told] = [n for n in simulate(bound, cache="warm", each_step=each, **ONLY).notes if "each of" in n]
 
     assert re.fullmatch(rf"each of \d+ steps is simulated: {why}", told)

@@ -14,9 +14,9 @@ from typing import Any
 from .lab import KIB, Lab, Row
 from .launches import nanoseconds
 
-BOX_BYTES = 16 * KIB
-ROW_BYTES = (256, 128, 64)
-SLOTS = (1, 2, 3, 4, 6)
+BOX_BYTES, MOST_ROWS = 16 * KIB, 256  # of boxes; those of rows of 32 bytes are smaller, and twice as many
+ROW_BYTES = (256, 128, 64, 32)
+SLOTS = (1, 2, 3, 4, 6)  # of 16 KB
 COLUMNS = 8704  # 16-bit elements of a row of the tensors: 17 KB, no power of two
 HEIGHT = 2240  # rows that the copies have a multiple of
 TIMES, OTHERS = 4, (1, 2, 6, 8, 12)  # multiples
@@ -26,7 +26,7 @@ LAUNCHES, REPEATS = 20, 7
 
 @dataclass(frozen=True)
 class Together:
-    """A copy of so many *bytes*, read and written, by a CTA on each SM: boxes of 16 KB by their rows, rings of slots."""
+    """A copy of so many *bytes*, read and written, by a CTA on each SM: rows of boxes, and *slots* of 16 KB."""
 
     row_bytes: int
     slots: int
@@ -47,19 +47,26 @@ def together(sms: int) -> Iterator[Together]:
         yield Together(ROW_BYTES[0], slots, moved(times))
 
 
+def kernel_of(point: Together, sms: int) -> Any:
+    """The kernel of a point."""
+    from symlayout import dims, kernels
+
+    M, N = dims("M N", multiple_of=8)
+    rows = min(MOST_ROWS, BOX_BYTES // point.row_bytes)
+    slots = point.slots * BOX_BYTES // (rows * point.row_bytes)
+    return kernels.tma_copy(M, N, dtype="bf16", tile=(rows, point.row_bytes // 2), slots=slots, blocks=sms)
+
+
 def rows_of_together(lab: Lab, point: Together, repeats: int) -> Row:
     """The row of a point: nanoseconds of a launch among others, which copy the same tensors."""
     from gpu.running import Generated
-    from symlayout import dims, kernels
 
     del repeats
-    M, N = dims("M N", multiple_of=8)
-    tile = BOX_BYTES // point.row_bytes, point.row_bytes // 2
-    kernel: Any = kernels.tma_copy(M, N, dtype="bf16", tile=tile, slots=point.slots, blocks=lab.sms)
+    kernel = kernel_of(point, lab.sms)
     bound = kernel.bind(M=point.bytes // (4 * COLUMNS), N=COLUMNS)
     launch = Generated(kernel).prepare(bound, {"src": lab.src, "dst": lab.dst}, lab.device)
     found = [nanoseconds(lab, launch, LAUNCHES) for _ in range(REPEATS)]
     return {"id": "M53", "kernel": "together", **asdict(point), "sms": lab.sms, "text": kernel.digest[:16], "ns": found}
 
 
-__all__ = ["Together", "rows_of_together", "together"]
+__all__ = ["COLUMNS", "Together", "kernel_of", "rows_of_together", "together"]
