@@ -34,6 +34,7 @@ MOST = 0.92  # of the time that DRAM is busy, beyond which the bus itself makes 
 PLACE = 8  # lines of a place in DRAM, of 1 KB: one load of fewer finds shorter queues of writes
 PLACE_LINES = 16  # of a place that waits by itself, 2 KB: 4 KB and 8 KB in a row wait longer (M51)
 ALWAYS = 1 << 60  # times
+LONG_TURNS = 200  # iterations of the rings that tell its rates (M4: 141 and 283)
 FORGOTTEN = NS // 10  # of time that DRAM was busy: no more than this is not remembered
 
 
@@ -44,6 +45,19 @@ Ledger: TypeAlias = tuple[int, int, int, int, int, int]
 def queues(busy: float) -> float:
     """By what part of themselves waits grow where DRAM is busy for such a part of the time."""
     return 1 / sqrt(1 - min(MOST, busy)) - 1
+
+
+def skew(time: int, busy: float, turns: float, machine: Machine) -> int:
+    """What the last SM ends later, where each has a part of the work to itself that takes it so many iterations.
+
+    None of these takes exactly as long as the next, so ends spread by the root of how many there are, as far as DRAM is
+    *busy*. Its rates were measured of long launches, and have the spread of these.
+
+    >>> [round(1000 * skew(100_000_000, 1.0, n, H200) / 100_000_000) for n in (9, 25, 100, 400)]
+    [52, 26, 6, 0]
+    """
+    more = turns**-0.5 - LONG_TURNS**-0.5
+    return round(time * busy * machine.share("dram_skew") * max(0.0, more))
 
 
 class Queues:

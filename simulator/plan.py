@@ -86,6 +86,7 @@ class Plan:
     crowd: float = 1.0  # the part of the SMs of a GPC that are at work, of the GPC with the most of them
     flow: Flow = NOTHING  # what DRAM moves; nothing where CTAs do not keep what they have, or requests are unknown
     served: Served = ALIKE  # how its SMs fare, where that was found out
+    turns: float = 0.0  # iterations of each CTA that loads from DRAM, where CTAs keep what they have
     idle: Idle | None = None  # clusters that find nothing to do, where some of them wait for a place
     alone: tuple[Plan, ...] = ()  # then the first of these by itself, and the first two one after the other
     _last: dict[str, Any] = field(default_factory=dict)
@@ -431,7 +432,14 @@ class _Chosen:
             self.traffic.slower,
             crowd,
             self._flow() if few and not shared and self.cache.warm else NOTHING,
+            turns=self._turns() if few and not shared else 0.0,
         )
+
+    def _turns(self) -> float:
+        """The executions of a load by a CTA on average: of the one that is executed most often."""
+        assert self.traffic is not None
+        parts = (r.part for r in self.traffic.requests.values() if r.part.row.unit in READS)
+        return max((len(x.cta) for x in parts), default=0) / (self.grid.clusters * self.grid.size)
 
     def _flow(self) -> Flow:
         """What DRAM moves, and the bytes of the loads into shared memory that all SMs have under way.

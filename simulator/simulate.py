@@ -19,6 +19,7 @@ from symlayout.banks import LANES
 from symlayout.kernel import Kernel
 from symlayout.ops import LoadIndex
 
+from .dram import skew
 from .engine import NS, Engine, SimulationError
 from .halves import ALIKE, Served, halves, may_part
 from .log import Log
@@ -371,6 +372,8 @@ def _run(
         raise
     chip.repeated, chip.why, chip.reached = repeats.steps, repeats.why, repeats.reached
     time = max(engine.now, chip.over) + repeats.skipped
+    if plan.turns and not until:
+        time += skew(time, chip.memory.dram.pipe.utilisation(time), plan.turns, machine)
     if plan.idle is not None and not until:
         one, two = (_run(alone, machine, free, False)[0] for alone in plan.alone)
         retiring = plan.idle.places * plan.size * max(each, machine.exact("cta_retire"))  # all of them, one by one

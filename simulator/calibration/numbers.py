@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .footprints import l2_again_bytes, l2_lost_bytes, l2_moved, l2_written
-from .halves import dram_ahead, dram_ahead_time, dram_even_wait, dram_half
+from .halves import dram_ahead, dram_ahead_time, dram_even_wait, dram_half, dram_skew
 from .launches import (
     branch,
     constant_read,
@@ -199,6 +199,12 @@ NUMBERS: dict[str, Source] = {
     "dram_ahead_time": Source("M48 M7 M4", "ns", "the same by their length: in what time that falls", dram_ahead_time),
     "dram_half": Source(
         "M53 M48 M7 M4", "part", "launches in a row by what is under way: the rate of DRAM for the half left", dram_half
+    ),
+    "dram_skew": Source(
+        "M48",
+        "part",
+        "rings by their iterations: what the last CTA ends behind half of them, by one over the root of these",
+        dram_skew,
     ),
     "dram_read_run_bytes": Source(
         "M6 M4", "bytes", "a row of 64 bytes that is read: its time beyond that of its bytes", dram_read_run_bytes
