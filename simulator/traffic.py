@@ -121,12 +121,24 @@ def traffic_of(
             by_gpc = np.bincount(gpcs, weights=loaded)
             slower = max(1.0, float(by_gpc.max() / max(1.0, by_gpc.sum())) * cache.each_of_gpc / cache.each)
             busiest = int(np.bincount(gpcs, weights=loaded > 0).max()) * size
+        several = _again(kernel, [part for _, part in asked.parts])
         for r in requests.values():
-            r.l2 = r.l2 + outside_bytes(r.part) * (cache.each_outside / (slower * cache.each))
+            each_outside = cache.each_outside / slower if r.part.columns["tensor"] in several else cache.each
+            r.l2 = r.l2 + outside_bytes(r.part) * (each_outside / cache.each)
     signs = np.zeros((groups, 1 + len(walk.lengths)), dtype=np.int64)
     lengths = [np.ones(len(group), dtype=np.int64), *walk.lengths]
     np.add.at(signs, group, np.stack(lengths, axis=1))
     return Traffic(requests, group, signs, _sizes(requests, group, groups), slower, busiest)
+
+
+def _again(kernel: Kernel, parts: list[Part]) -> set[str]:
+    """The tensors of which more is loaded than there is: boxes by several SMs."""
+    loaded: dict[str, float] = {}
+    for part in parts:
+        if part.row.unit in READS:
+            name = part.columns["tensor"]
+            loaded[name] = loaded.get(name, 0.0) + float(part.columns["bytes"].sum())
+    return {name for name, nbytes in loaded.items() if nbytes > int(kernel.tensor(name).bytes)}
 
 
 def _loaded(requests: dict[tuple[int, tuple[int, ...]], Requests], group: Array, groups: int) -> Array:

@@ -23,6 +23,7 @@ from .points_footprints import Footprint, rows_of_footprints
 from .points_hands import Hands, rows_of_hands
 from .points_lone import Lone, rows_of_lone
 from .points_neighbours import Neighbours, rows_of_neighbours
+from .points_outside import Outside, rows_of_outside
 from .points_places import Place, rows_of_places
 from .points_spins import Spin, rows_of_spins
 from .points_tiles import gaps_of_steps
@@ -93,6 +94,8 @@ def _row(on: Lab, point: Swept, repeats: int) -> Row:
             return rows_of_alone(on, point, repeats)
         case Together():
             return rows_of_together(on, point, repeats)
+        case Outside():
+            return rows_of_outside(on, point, repeats)
         case Point():
             return on.row(point, repeats)
 

@@ -28,6 +28,7 @@ from .points_footprints import Footprint, footprints
 from .points_hands import Hands, hands
 from .points_lone import Lone, lone
 from .points_neighbours import Neighbours, neighbours
+from .points_outside import Outside, outside
 from .points_places import Place, places
 from .points_rings import MIB
 from .points_spins import Spin, spins
@@ -122,7 +123,7 @@ def m18(sms: int) -> Points:
             yield Point("M18", "memory", "stay", grid, block, lambda lab, r, n=ns: [u64(n)], facts, shared=shared)
 
 
-Swept: TypeAlias = Point | Burst | Neighbours | Footprint | Spin | Place | Hands | Lone | Alone | Together
+Swept: TypeAlias = Point | Burst | Neighbours | Footprint | Spin | Place | Hands | Lone | Alone | Together | Outside
 
 SWEEPS: dict[str, Callable[[int], Iterator[Swept]]] = {
     "M4": rings.m4,
@@ -178,4 +179,5 @@ SWEEPS: dict[str, Callable[[int], Iterator[Swept]]] = {
     "M51": lone,
     "M52": alone,
     "M53": together,
+    "M54": outside,
 }
