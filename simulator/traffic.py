@@ -123,8 +123,13 @@ def traffic_of(
             busiest = int(np.bincount(gpcs, weights=loaded > 0).max()) * size
         several = _again(kernel, [part for _, part in asked.parts])
         for r in requests.values():
-            each_outside = cache.each_outside / slower if r.part.columns["tensor"] in several else cache.each
-            r.l2 = r.l2 + outside_bytes(r.part) * (each_outside / cache.each)
+            beyond, moved = outside_bytes(r.part), r.part.moved
+            assert moved is not None
+            assert moved.run_bytes is not None
+            if r.part.columns["tensor"] in several:
+                r.l2 = r.l2 + beyond * (cache.each_outside / (slower * cache.each))
+            else:  # they cost as much as those inside
+                r.l2, r.asked = r.l2 + beyond, r.asked + beyond / np.maximum(moved.run_bytes, 1)
     signs = np.zeros((groups, 1 + len(walk.lengths)), dtype=np.int64)
     lengths = [np.ones(len(group), dtype=np.int64), *walk.lengths]
     np.add.at(signs, group, np.stack(lengths, axis=1))

@@ -11,6 +11,8 @@ import pytest
 
 from benchmarks.hardware.microbenchmarks.points_alone import Alone
 from benchmarks.hardware.microbenchmarks.points_alone import kernel_of as alone
+from benchmarks.hardware.microbenchmarks.points_outside import Outside
+from benchmarks.hardware.microbenchmarks.points_outside import kernel_of as outside
 from benchmarks.hardware.microbenchmarks.points_together import COLUMNS, Together
 from benchmarks.hardware.microbenchmarks.points_together import kernel_of as together
 from simulator import H200, simulate
@@ -99,3 +101,18 @@ def test_stores_read_registers_that_the_next_load_writes(parts, cycles):
     few, many = (simulate(kernel.bind(n=n), **ONLY).time_ps for n in (20, 120))
 
     assert (many - few) / 800 / 1000 * H200["sm_clock"].value == pytest.approx(cycles, rel=0.06)
+
+
+@pytest.mark.parametrize("words", [8, 32, 64, 128])
+def test_rows_outside_of_a_tensor_cost_copies_as_much_as_those_inside(words):
+    """M54: launches of 2 to 22 us, with 8 to 128 of 128 rows inside."""
+    found = [r for r in rows_of("M54") if r.get("words") == words]
+    errors = []
+    for r in found:
+        point = Outside(*(r[k] for k in ("words", "slots", "per_sm", "inside")))
+        bound = outside(point, r["sms"]).bind(**point.sizes(r["sms"]))
+        errors.append(simulate(bound, **ONLY).seconds * 1e9 / statistics.median(r["ns"]) - 1)
+
+    assert len(errors) == 8
+    assert sorted(map(abs, errors))[-2] < 0.08
+    assert max(map(abs, errors)) < 0.13

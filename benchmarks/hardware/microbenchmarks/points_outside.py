@@ -1,4 +1,4 @@
-"""The sweep of generated copies in L2 whose boxes lie in part outside of their tensor: what rows cost that are not there.
+"""The sweep of generated copies in L2 whose boxes lie in part outside of their tensor: what rows there cost.
 
 >>> next(outside(132))
 Outside(words=8, slots=2, per_sm=1, inside=128)
