@@ -28,7 +28,18 @@ READS = (Unit.LOAD, Unit.CP_ASYNC, Unit.TMA_LOAD)
 KEYS, BITS = 44, 62  # bits of an address in a tensor, and of a number that a time and an address fit
 READ_RUN, LONE_RUN = 128, 256  # bytes from which on a run costs DRAM nothing more (M6, rows of boxes)
 
-__all__ = ["READS", "Runs", "Unit", "fetch_factor", "outside_bytes", "rows_of", "run_lengths", "runs_of", "straight"]
+__all__ = [
+    "READS",
+    "Runs",
+    "Unit",
+    "fetch_factor",
+    "outside_bytes",
+    "outside_rows",
+    "rows_of",
+    "run_lengths",
+    "runs_of",
+    "straight",
+]
 
 
 def rows_of(part: Part) -> Array:
@@ -42,6 +53,12 @@ def outside_bytes(part: Part) -> Any:
     """The bytes of boxes that lie outside of their tensor, which arrive as zeros."""
     assert part.moved is not None
     return np.maximum(0, part.moved.shared_bytes - part.moved.bytes) if part.row.unit is Unit.TMA_LOAD else 0
+
+
+def outside_rows(part: Part) -> Any:
+    """The rows of boxes that lie outside of their tensor."""
+    assert part.moved is not None
+    return np.maximum(0.0, part.moved.served - rows_of(part)) if part.row.unit is Unit.TMA_LOAD else 0.0
 
 
 def fetch_factor(part: Part) -> Any:

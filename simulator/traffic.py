@@ -13,7 +13,7 @@ from symlayout.kernel import Kernel
 from .cache import Cache
 from .gpcs import neighbours
 from .reuse import windows
-from .runs import READS, Runs, fetch_factor, outside_bytes, rows_of, run_lengths, runs_of, straight
+from .runs import READS, Runs, fetch_factor, outside_bytes, outside_rows, rows_of, run_lengths, runs_of, straight
 from .settling import coarse
 from .sharers import places, readers
 from .sorting import alike, stable_order
@@ -123,13 +123,11 @@ def traffic_of(
             busiest = int(np.bincount(gpcs, weights=loaded > 0).max()) * size
         several = _again(kernel, [part for _, part in asked.parts])
         for r in requests.values():
-            beyond, moved = outside_bytes(r.part), r.part.moved
-            assert moved is not None
-            assert moved.run_bytes is not None
+            beyond = outside_bytes(r.part)
             if r.part.columns["tensor"] in several:
                 r.l2 = r.l2 + beyond * (cache.each_outside / (slower * cache.each))
             else:  # they cost as much as those inside
-                r.l2, r.asked = r.l2 + beyond, r.asked + beyond / np.maximum(moved.run_bytes, 1)
+                r.l2, r.asked = r.l2 + beyond, r.asked + outside_rows(r.part)
     signs = np.zeros((groups, 1 + len(walk.lengths)), dtype=np.int64)
     lengths = [np.ones(len(group), dtype=np.int64), *walk.lengths]
     np.add.at(signs, group, np.stack(lengths, axis=1))

@@ -85,14 +85,32 @@ def test_a_gpc_that_has_more_ctas_than_others_takes_longer():
     assert many.slower == 1
 
 
-def test_what_lies_outside_of_a_tensor_costs_l2_more_than_what_is_inside():
-    """Of each box of 128 rows 32 are inside (M45)."""
+def test_what_lies_outside_of_a_tensor_costs_copies_as_much_as_what_is_inside():
+    """Of each box of 128 rows 32 are inside (M54)."""
     bound = tma_copy(32, 132 * 64, dtype="f32", tile=(128, 64), slots=1, blocks=132).bind()
-    rows = H200.exact("l2_outside_rate") / H200.exact("l2_rate") / plan(bound).slower
     inside = 32 * 132 * 64 * 4
 
-    assert asked(plan(bound, **APART)) == pytest.approx(2 * inside, rel=1e-9)
-    assert asked(plan(bound)) == pytest.approx(2 * inside + rows * 3 * inside, rel=1e-3)
+    assert asked(plan(bound)) == pytest.approx(2 * inside + 3 * inside, rel=1e-3)
+    [load] = [s for s in plan(bound).courses(H200)[0][0][0].teams[0].steps if s.bytes]
+    assert load.l2_requests == pytest.approx(132 * 128)
+
+
+def test_boxes_outside_of_a_tensor_are_rows_like_others():
+    """Of ten columns of boxes of 32 words the last two of twelve are outside."""
+    bound = tma_transpose(132 * 32, 320, dtype="f32", tile=(32, 128), swizzle=128, blocks=132).bind()
+    loads = [s for s in plan(bound).courses(H200)[0][0][0].teams[-1].steps if s.bytes]
+
+    assert {s.l2_requests / 132 for s in loads} == {32}
+    assert {s.l2_bytes / 132 for s in loads} == {32 * 128}
+
+
+def test_what_several_sms_load_outside_of_a_tensor_costs_l2_more():
+    """Of the 128 rows of A 32 are inside, and eight CTAs load them (M45)."""
+    bound = gemm(32, 8 * 128, 512, tile=(128, 128), cluster=1, blocks=8).bind()
+    more = asked(plan(bound)) - asked(plan(bound, each_outside=0.0))
+
+    outside = 8 * 96 * 512 * 2
+    assert more == pytest.approx(outside * H200.exact("l2_outside_rate") / H200.exact("l2_rate") / plan(bound).slower)
 
 
 def test_sms_with_fewer_tiles_end_before():
@@ -111,10 +129,9 @@ def test_sms_whose_requests_have_other_bytes_are_another_kind():
 
     assert [kind.weight for kind in made.kinds] == [66, 66]
     loads = [[s.l2_bytes for s in kind[0][0].teams[0].steps if s.bytes] for kind in made.courses(H200)]
-    assert [sorted({*x}) for x in loads] == [
-        pytest.approx([58 * n, 66 * n], rel=1e-9) for n in (16384, 4096)
-    ]  # 2500 tiles of each
-    assert asked(made) == pytest.approx(2 * 40_000 * 320 * 4, rel=1e-9)
+    whole = [58 * 16384, 66 * 16384]  # 2500 tiles of each, and what lies outside costs as much
+    assert [sorted({*x}) for x in loads] == [pytest.approx(whole, rel=1e-9)] * 2
+    assert asked(made) == pytest.approx(40_000 * (320 + 512) * 4, rel=1e-9)
 
 
 def test_all_sms_in_detail_are_as_one_where_they_do_alike():
