@@ -96,6 +96,7 @@ class Programs:
         self._rows = {id(op): timing_class(op) for top in self.body for op in top.walk()}
         self._multiplies = any(row.unit is Unit.WGMMA for row in self._rows.values())
         self._global = {id(op) for top in self.body for op in top.walk() if isinstance(op, Copy) and self._moves(op)}
+        self._boxes = {id(x): n for top in self.body for x, n in _loaded_together(top)}
         self._around = frozenset(
             id(op)
             for top in self.body
@@ -279,7 +280,7 @@ class Programs:
             columns["tensor"] = moved.tensor
             if moved.runs is not None and moved.run_bytes is not None:
                 columns["apart"] = moved.runs * -(-moved.run_bytes // LINE)
-                columns["places"] = moved.runs * -(-moved.run_bytes // (LINE * PLACE_LINES))
+                columns["places"] = moved.runs * -(-moved.run_bytes // (LINE * PLACE_LINES)) * self._boxes.get(id(op), 1)
             if op.credits:
                 columns["number"] = moved.credited
         elif isinstance(op, Mma):
@@ -347,6 +348,14 @@ def _behind_waits(top: Op) -> Iterator[int]:
                 yield id(op)
                 waited = False
             waited = waited or isinstance(op, Wait)
+
+
+def _loaded_together(top: Op) -> Iterator[tuple[Op, int]]:
+    """Each load of a box, with how many of its body are of the same tensor, and tell the same mbarrier."""
+    for op in top.walk():
+        loads = [x for x in op.body if isinstance(x, Copy) and x.box and timing_class(x).unit is Unit.TMA_LOAD]
+        of = [(x.box.tensor_map, x.credits) for x in loads if x.box]
+        yield from ((x, of.count(key)) for x, key in zip(loads, of, strict=True))
 
 
 def _own(op: Op) -> Iterator[Op]:
