@@ -280,7 +280,8 @@ class Programs:
             columns["tensor"] = moved.tensor
             if moved.runs is not None and moved.run_bytes is not None:
                 columns["apart"] = moved.runs * -(-moved.run_bytes // LINE)
-                columns["places"] = moved.runs * -(-moved.run_bytes // (LINE * PLACE_LINES)) * self._boxes.get(id(op), 1)
+                of_box = moved.runs * -(-moved.run_bytes // (LINE * PLACE_LINES))
+                columns["places"] = of_box * self._boxes.get(id(op), 1)
             if op.credits:
                 columns["number"] = moved.credited
         elif isinstance(op, Mma):
