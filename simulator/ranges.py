@@ -3,9 +3,9 @@
 >>> from simulator import H200
 >>> found = time_range(lambda m: m.ps("dram_latency", 4) + m.ps("alu_latency"), H200)
 >>> print(found)
-762 .. 866 ns
+773 .. 855 ns
 >>> print(found.effects[0])
-model -8.0 % .. +8.0 %
+model -6.2 % .. +6.2 %
 
 Each number is somewhere in its range, all places alike, whatever the others are. What a number does to the time is
 found by running again with it at the slow end of its range, and, where that matters, half way there and at the fast
