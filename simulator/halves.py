@@ -7,8 +7,8 @@
 L2 lies in two halves, each beside half of the SMs. Where SMs have much under way, the stores of one half are taken more
 slowly than those of the other, from launch to launch by turns: the half that ended last is ahead in the next one, also
 of other tensors, and not where another kernel has filled L2 in between (M48). It seems to be that more of what lies in
-the half of those that ended first has to be written before others take its place. Loads of which little is under way
-keep the halves together.
+the half of those that ended first has to be written before others take its place. Loads that wait for DRAM no longer
+than those of M48 that end together keep the halves together, which a run tells whose SMs are served alike.
 
 An SM of the half that comes behind stands for all: while it moves a byte, DRAM moves more of those ahead; when these
 are through, only half as many are left, who get a little less than the whole rate.

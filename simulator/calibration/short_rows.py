@@ -12,7 +12,7 @@ from ..fitting import Fitted, level
 from .memory import dram_rate
 from .rows import COPY, LOAD, STORE, Row, mid, those
 
-WIDE, NARROW, NARROWEST = 256, 128, 32  # bytes of rows that cost nothing, and of those that cost a time each
+WIDE, NARROW = 256, 128  # bytes of rows that cost nothing, and of those that cost a time each
 SIDE = 16384  # words of a square tensor, which L2 does not hold
 SLOTS = 4  # with which rings are deep
 DOWN = 1  # the way of M40 by which tiles that are read one after another lie below one another
@@ -34,28 +34,17 @@ def _boxes(rows: Sequence[Row], mode: int, per_sm: int) -> list[Row]:
     return those(rows, id="M6", mode=mode, slots=SLOTS, per_sm=per_sm, l2=0, columns=SIDE, height=SIDE)
 
 
-def _side_by_side(rows: Sequence[Row], mode: int) -> list[tuple[int, float]]:
-    """(the bytes of rows that are short, nanoseconds that each takes longer)."""
-    found = _boxes(rows, mode, 1)
-    wide = those(found, row_bytes=WIDE)
-    short = [r for r in found if NARROWEST <= r["row_bytes"] <= NARROW]
-    return [(r["row_bytes"], _longer(r, wide, r["row_bytes"])) for r in short]
-
-
 def _bytes(fit: Fitted, rows: Sequence[Row], mode: int) -> Fitted:
     """The whole bytes that DRAM could load or store in so many nanoseconds."""
     rate = dram_rate(mode)(those(rows, id="M4")).value
     return Fitted(float(round(fit.value * rate)), fit.residual, fit.points, fit.pattern)
 
 
-def _read(rows: Sequence[Row]) -> Fitted:
-    """Nanoseconds that a row of 64 bytes takes longer that is read."""
-    return level([more for nbytes, more in _side_by_side(rows, LOAD) if nbytes == NARROW // 2])
-
-
 def dram_read_run_bytes(rows: Sequence[Row]) -> Fitted:
     """What a row of 64 bytes costs that is read; one of 32 bytes costs a little more."""
-    return _bytes(_read(rows), rows, LOAD)
+    found = _boxes(rows, LOAD, 1)
+    wide, nbytes = those(found, row_bytes=WIDE), NARROW // 2
+    return _bytes(level([_longer(r, wide, nbytes) for r in those(found, row_bytes=nbytes)]), rows, LOAD)
 
 
 def dram_run_bytes(rows: Sequence[Row]) -> Fitted:
