@@ -12,6 +12,7 @@ wgmma_queue
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 from symlayout.answers.explain import WAITS, Entry, filled
 
@@ -117,6 +118,7 @@ CAUSES: Mapping[str, str] = {
 }
 
 
+@cache
 def entries() -> tuple[Entry, ...]:
     """The resources, what roles wait for, and each number with its value on all machines that there are files of."""
     resources = [Entry("resources", name, "", filled(meaning(name))) for name in RESOURCES]

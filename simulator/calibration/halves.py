@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -59,21 +60,28 @@ def dram_even_wait(rows: Sequence[Row]) -> Fitted:
 
 def _growth(rows: Sequence[Row]) -> tuple[Fitted, Fitted]:
     """(the part by which one half gets more at first, nanoseconds in which that falls), by the bytes that are ahead."""
-    found, each, held = _ahead(rows), together(rows)[1], l2_bytes(rows).value
+    found = tuple(_ahead(rows))
     if len({x.moved for x in found}) < 3:
         raise ValueError("expected copies of three lengths at least, got fewer")
-    moved, ahead = np.array([x.moved for x in found]), np.array([x.ahead for x in found])
-    best, value = np.inf, (0.0, 0.0)
-    for share in SHARES:
-        for time in TIMES:
-            told = np.array([ahead_of(x, share, time / each, held) for x in sorted(set(moved))])
-            left = float(np.sqrt(np.mean((told[np.searchsorted(sorted(set(moved)), moved)] / ahead - 1) ** 2)))
-            if left < best:
-                best, value = left, (float(share), float(time))
+    best, *value = _best(found, together(rows)[1], l2_bytes(rows).value)
     for got, tried in zip(value, (SHARES, TIMES), strict=True):
         if got in (tried[0], tried[-1]):
             raise ValueError(f"expected a best between {tried[0]:g} and {tried[-1]:g}, got an end of what is tried")
     return Fitted(value[0], best, len(found)), Fitted(value[1], best, len(found))
+
+
+@cache  # three numbers need it
+def _best(found: tuple[_Ahead, ...], each: float, held: float) -> tuple[float, float, float]:
+    """(what is left over, the share, the time) of the best of those that are tried."""
+    lengths = sorted({x.moved for x in found})
+    moved, ahead = np.array([x.moved for x in found]), np.array([x.ahead for x in found])
+    best = (np.inf, 0.0, 0.0)
+    for share in SHARES:
+        for time in TIMES:
+            told = np.array([ahead_of(x, share, time / each, held) for x in lengths])
+            left = float(np.sqrt(np.mean((told[np.searchsorted(lengths, moved)] / ahead - 1) ** 2)))
+            best = min(best, (left, float(share), float(time)))
+    return best
 
 
 def dram_ahead(rows: Sequence[Row]) -> Fitted:
