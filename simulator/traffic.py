@@ -116,7 +116,7 @@ def traffic_of(
             assert part.moved is not None
             asks = rows * answered * (cache.part_request if part.moved.in_parts else 1.0)
             requests[name] = Requests(name, part, l2, asks, dram, dram + lost, late)
-        if nth.max() < at_once:  # all have their place from the start
+        if all((nth[part.cta] < at_once).all() for _, part in asked.parts):  # who moves has a place
             loaded = _loaded(requests, group, groups)
             by_gpc = np.bincount(gpcs, weights=loaded)
             slower = max(1.0, float(by_gpc.max() / max(1.0, by_gpc.sum())) * cache.each_of_gpc / cache.each)

@@ -85,6 +85,14 @@ def test_a_gpc_that_has_more_ctas_than_others_takes_longer():
     assert many.slower == 1
 
 
+def test_ctas_that_move_nothing_change_nothing_in_who_crowds_a_gpc():
+    """Of 264 CTAs, one on each SM, 42 have a chunk; those that wait for a place find none left."""
+    busy, idle = (plan(bulk_copy(338272, chunk=8192, slots=6, blocks=n).bind()) for n in (42, 264))
+
+    assert busy.slower > 1.1
+    assert idle.slower > 1.1
+
+
 def test_what_lies_outside_of_a_tensor_costs_copies_as_much_as_what_is_inside():
     """Of each box of 128 rows 32 are inside (M54)."""
     bound = tma_copy(32, 132 * 64, dtype="f32", tile=(128, 64), slots=1, blocks=132).bind()
