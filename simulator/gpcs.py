@@ -21,7 +21,7 @@ TPC = 2  # SMs
 FIRST = "first_tpcs"
 SECOND, FURTHER, EIGHTHS = 5, 6, 8  # of the SMs get a CTA before those that come first get another one
 
-__all__ = ["TPC", "clusters_at_once", "gpcs_of", "groups_of", "neighbours"]
+__all__ = ["TPC", "answered", "clusters_at_once", "gpcs_of", "groups_of", "neighbours"]
 
 
 def _tpcs(machine: Machine) -> list[int]:
@@ -88,3 +88,17 @@ def neighbours(gpcs: Array, reach: int) -> Array:
     nth = np.empty(len(gpcs), dtype=np.int64)
     nth[order] = np.arange(len(gpcs))
     return (nth - first) // reach * (int(gpcs.max()) + 1) + gpcs
+
+
+def answered(alike: Array, part: float) -> Array:
+    """The part of some requests for the same bytes that L2 answers, where each waits for each other one with a chance.
+
+    Of two half of the first *part* is saved, and of many all but one: the k-th is asked for if it has met none of those
+    before it (M21, M42).
+
+    >>> answered(np.array([1, 2, 4]), 0.5).tolist()
+    [1.0, 0.75, 0.46875]
+    """
+    if not part:
+        return np.ones(len(alike))
+    return np.where(alike == 1, 1.0, (1.0 - (1.0 - part) ** alike) / (part * alike))  # of one exactly all

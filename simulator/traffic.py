@@ -11,7 +11,7 @@ import numpy as np
 from symlayout.kernel import Kernel
 
 from .cache import Cache
-from .gpcs import neighbours
+from .gpcs import answered, neighbours
 from .reuse import windows
 from .runs import READS, Runs, fetch_factor, outside_bytes, outside_rows, rows_of, run_lengths, runs_of, straight
 from .settling import coarse
@@ -174,8 +174,8 @@ class Asked:
     load: Array
     window: Array  # distinct bytes since then, see ``reuse``
     group: Array  # the same for those that ask for the same bytes in a step
-    alike: Array  # how many of these are answered at one place
-    clusters: bool = False  # of CTAs that ask
+    peers: Array  # how many of these are of one cluster; without clusters, of CTAs that are answered together
+    alike: Array  # and of one GPC
     more: float = 1.0  # places in L2 that all bytes take, for each byte
 
     @cached_property
@@ -218,7 +218,7 @@ def _asked(
         gpc.append(around[group[cta]])
     nothing = np.zeros(0, dtype=np.int64)
     if not parts:
-        return Asked(parts, time, *(nothing,) * 5)
+        return Asked(parts, time, *(nothing,) * 6)
     nbytes, near = np.concatenate([p.columns["bytes"] for _, p in parts]), np.concatenate(gpc)
     span = 1 + max(int(x.max(initial=0)) for x in key)
     keys = [x + numbers[part.columns["tensor"]] * span for x, (_, part) in zip(key, parts, strict=True)]
@@ -231,11 +231,14 @@ def _asked(
         bytes_held, held = float(held[first].sum()), held * places(gpcs, cache.shared)
         more = float(held[first].sum()) / max(bytes_held, 1.0)
     window, together = windows(np.concatenate(time), every, held)
-    here = alike(together * (int(near.max()) + 1) + near)
-    if size > 1:  # loads for several CTAs are answered by themselves (M42)
+    here = peers = alike(together * (int(near.max()) + 1) + near)
+    if size > 1:
+        clusters = np.concatenate([part.cta for _, part in parts]) // size
+        peers = alike(together * (int(clusters.max()) + 1) + clusters)
         several = [getattr(part.op, "multicast", None) is not None for _, part in parts]
-        here[np.repeat(several, [len(part.cta) for _, part in parts])] = 1
-    return Asked(parts, time, nbytes, loads, window, together, here, size > 1, more)
+        alone = np.repeat(several, [len(part.cta) for _, part in parts])  # loads for several CTAs (M42)
+        here[alone] = peers[alone] = 1
+    return Asked(parts, time, nbytes, loads, window, together, peers, here, more)
 
 
 def _starts(lengths: Array, group: Array, nth: Array, rank: Array, at_once: int) -> Array:
@@ -261,10 +264,9 @@ def _sources(cache: Cache, asked: Asked) -> tuple[Array, Array, Array]:
     missed = 1.0 - np.where(fresh, first, cache.there(asked.window))
     late = missed * asked.nbytes > LATE * LINE
     late = np.bincount(asked.group, weights=late).astype(bool)[asked.group]
-    merged = cache.of_clusters if asked.clusters else cache.merged
-    answered = 1.0 - merged * (1.0 - 1.0 / asked.alike)
+    of_l2 = answered(asked.peers, cache.merged) * answered(asked.alike / asked.peers, cache.of_clusters)
     back = 1.0 - _first(1.0 - cache.written_back, asked, ~asked.load) if cache.warm else cache.written_back
-    return np.where(asked.load, missed, back), late & asked.load, np.where(asked.load, answered, 1.0)
+    return np.where(asked.load, missed, back), late & asked.load, np.where(asked.load, of_l2, 1.0)
 
 
 def _first(there: float, asked: Asked, those: Array) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..fitting import Fitted, level
-from ..gpcs import TPC, gpcs_of, neighbours
+from ..gpcs import TPC, answered, gpcs_of, neighbours
 from ..machine import H200
 from ..sorting import alike
 from .rows import LOAD, Row, mid, rate, those
@@ -16,10 +16,10 @@ from .rows import LOAD, Row, mid, rate, those
 if TYPE_CHECKING:
     from ..points import Array
 
-Again = Callable[[Row, int], float]  # the part of the requests of a row that are others' again, by who is near
+Alike = Callable[[Row, int], "Array"]  # how many of the requests of a row are for the same bytes, by who is near
 
 LARGE = 32768  # bytes of the chunks of M21 that tell which CTAs are answered together
-REACHES, PARTS = range(2, 19), np.arange(0.3, 1.0, 0.02)  # that are tried
+REACHES, PARTS = range(2, 19), np.arange(0.1, 1.0, 0.02)  # that are tried
 FAR = (33, 66)  # CTAs from one to the next that are in no GPC together
 PAIR, SHARES = 2, (2, 4, 8)  # CTAs of a cluster of M42, and how many load the same
 NEAR = tuple(range(2, 9))  # CTAs from one to the next that are in two clusters, and in no place together
@@ -35,30 +35,33 @@ def _chunks(row: Row) -> tuple[Array, Array]:
     return cta, cta // every * apart + cta % every % apart
 
 
-def _again(row: Row, reach: int) -> float:
-    """The part of the requests of a row of M21 that are others' again, if *reach* CTAs in a row of a GPC are alike."""
+def _alike(row: Row, reach: int) -> Array:
+    """How many of the requests of a row of M21 are for the same bytes, if *reach* CTAs in a row of a GPC are alike."""
     cta, chunk = _chunks(row)
     near = neighbours(gpcs_of(H200, 1, row["grid"]), reach)  # M44 has no rows of an H100: it is taken to be alike
-    return float(np.mean(1 - 1 / alike(chunk * len(cta) + near)))
+    return alike(chunk * len(cta) + near)
 
 
-def _again_of_clusters(row: Row, reach: int) -> float:
+def _alike_of_clusters(row: Row, reach: int) -> Array:
     """The same of a row of M42, if *reach* clusters in a row of a GPC are alike."""
     _, chunk = _chunks(row)
     near = np.repeat(neighbours(gpcs_of(H200, PAIR, row["grid"] // PAIR), reach), PAIR)
-    return float(np.mean(1 - 1 / alike(chunk * (int(near.max()) + 1) + near)))
+    return alike(chunk * (int(near.max()) + 1) + near)
 
 
-def _merging(rows: Sequence[Row], apart: Sequence[Row], again: Again, reaches: Iterable[int]) -> tuple[Fitted, Fitted]:
+def _merging(rows: Sequence[Row], apart: Sequence[Row], same: Alike, reaches: Iterable[int]) -> tuple[Fitted, Fitted]:
     """(how far requests are answered together, the part of these) by rates: those *apart* are hardly."""
     if not apart:
         raise ValueError("expected rows of requests that are answered one by one, got none")
     rates, few = np.array([rate(r) for r in rows]), np.array([rate(r) for r in apart])
     found = []
     for reach in reaches:
-        answered, alone = (1 - PARTS[:, None] * np.array([again(r, reach) for r in x]) for x in (rows, apart))
+        of_l2, alone = (
+            np.array([[answered(n, p).mean() for n in numbers] for p in PARTS])
+            for numbers in ([same(r, reach) for r in x] for x in (rows, apart))
+        )
         each = np.median(few * alone, axis=1)[:, None]  # the rate of requests one by one
-        left = np.sqrt(np.mean((np.minimum(rates.max(), each / answered) / rates - 1) ** 2, axis=1))
+        left = np.sqrt(np.mean((np.minimum(rates.max(), each / of_l2) / rates - 1) ** 2, axis=1))
         found.append((float(left.min()), reach, float(PARTS[left.argmin()])))
     least, reach, part = min(found)
     return Fitted(float(reach), least, len(rates)), Fitted(part, least, len(rates))
@@ -66,7 +69,7 @@ def _merging(rows: Sequence[Row], apart: Sequence[Row], again: Again, reaches: I
 
 def _alone(rows: Sequence[Row]) -> tuple[Fitted, Fitted]:
     shared = [r for r in those(rows, id="M21", bytes=LARGE) if r["grid"] >= WHOLE_GRID]
-    return _merging(shared, those(shared, share=2, apart=FAR), _again, REACHES)
+    return _merging(shared, those(shared, share=2, apart=FAR), _alike, REACHES)
 
 
 def l2_reach(rows: Sequence[Row]) -> Fitted:
@@ -81,8 +84,11 @@ def l2_merged(rows: Sequence[Row]) -> Fitted:
 
 def l2_cluster_merged(rows: Sequence[Row]) -> Fitted:
     """The part of the requests of clusters of a GPC for the same bytes that L2 answers together."""
-    shared = [r for r in those(rows, id="M42", kernel="ring", share=SHARES) if r["grid"] >= WHOLE_GRID]
-    return _merging(shared, those(shared, share=2, apart=NEAR), _again_of_clusters, [WHOLE_GRID])[1]
+    every = [r for r in those(rows, id="M42", kernel="ring", share=SHARES) if r["grid"] >= WHOLE_GRID]
+    shared = [
+        r for r in every if r["apart"] >= PAIR
+    ]  # what CTAs of a cluster ask for is answered as that of neighbours
+    return _merging(shared, those(shared, share=2, apart=NEAR), _alike_of_clusters, [WHOLE_GRID])[1]
 
 
 # -- ways to GPCs --------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import pytest
 from simulator import H200, machine, simulate
 from simulator.cache import Cache
 from simulator.engine import Engine
+from simulator.gpcs import answered
 from simulator.plan import plan_of
 from simulator.program import Programs
 from simulator.resource import Window
@@ -64,7 +65,8 @@ def test_sms_of_a_gpc_that_load_the_same_are_answered_together():
     part, loads, stores = H200["l2_merged"].value, 8 * 16 * 16384, 16 * 32768
 
     assert alone == pytest.approx(2 * loads + stores)
-    assert merged == pytest.approx(loads * (2 - part * (8 / 16 * 7 / 8 + 2 / 16 * 1 / 2)) + stores)
+    eight, two = answered(np.array([8, 2]), part)
+    assert merged == pytest.approx(loads * (2 - 8 / 16 * (1 - eight) - 2 / 16 * (1 - two)) + stores)
 
 
 def test_loads_for_several_ctas_are_answered_by_themselves():

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
 from simulator import H200
 from simulator.cache import Cache
 from simulator.calibration.sharing import (
-    _again,
-    _again_of_clusters,
+    _alike,
+    _alike_of_clusters,
     first_tpcs,
     gpc_rate,
     l2_cluster_merged,
@@ -19,6 +20,7 @@ from simulator.calibration.sharing import (
     l2_reach,
     l2_shared,
 )
+from simulator.gpcs import answered
 from simulator.plan import plan_of
 from simulator.program import Programs
 from symlayout.kernels import gemm, tma_copy
@@ -29,7 +31,7 @@ MIB = 1 << 20
 def shared(apart, reach, part, share=2, grid=132):
     """A row of M21 at 9 TB/s for the requests that are answered one by one, 18 TB/s at most."""
     row = {"id": "M21", "share": share, "apart": apart, "grid": grid, "bytes": 32768, "mode": 1, "trips": 8}
-    return {**row, "ns": [32768 * 8 * grid / min(18_000, 9_000 / (1 - part * _again(row, reach)))]}
+    return {**row, "ns": [32768 * 8 * grid / min(18_000, 9_000 / answered(_alike(row, reach), part).mean())]}
 
 
 @pytest.mark.parametrize("reach, part", [(14, 0.86), (8, 0.9), (10, 0.5)])
@@ -44,22 +46,22 @@ def test_rows_tell_who_is_answered_together(reach, part):
 def test_two_in_reach_are_one_request():
     row = {"share": 2, "apart": 4, "grid": 8}
 
-    assert _again(row, 8) == pytest.approx(1 / 2)
-    assert _again(row, 4) == pytest.approx(0)
+    assert set(_alike(row, 8)) == {2}
+    assert set(_alike(row, 4)) == {1}
 
 
 def test_two_of_other_gpcs_are_two_requests():
     """CTAs 0 to 15 are in the first GPC, and 16 to 31 in the next."""
-    assert _again({"share": 2, "apart": 16, "grid": 132}, 16) == 0
-    assert _again({"share": 2, "apart": 8, "grid": 128}, 16) == pytest.approx(1 / 2)
+    assert set(_alike({"share": 2, "apart": 16, "grid": 132}, 16)) == {1}
+    assert set(_alike({"share": 2, "apart": 8, "grid": 128}, 16)) == {2}
 
 
 @pytest.mark.parametrize("part", [0.54, 0.9])
 def test_rows_tell_what_clusters_of_a_gpc_are_answered_together(part):
     rows = []
-    for share, apart in itertools.product((2, 4, 8), (1, 2, 4, 8, 16)):
+    for share, apart in itertools.product((2, 4, 8), (2, 4, 8, 16)):
         row = {"id": "M42", "kernel": "ring", "share": share, "apart": apart, "grid": 128, "bytes": 32768, "mode": 1}
-        told = min(18_000, 9_000 / (1 - part * _again_of_clusters(row, 120)))
+        told = min(18_000, 9_000 / answered(_alike_of_clusters(row, 120), part).mean())
         rows.append({**row, "trips": 8, "ns": [32768 * 8 * 128 / told]})
 
     assert l2_cluster_merged(rows).value == pytest.approx(part, abs=0.011)
@@ -68,9 +70,18 @@ def test_rows_tell_what_clusters_of_a_gpc_are_answered_together(part):
 
 def test_clusters_go_to_gpcs_in_turn():
     """Both CTAs of a cluster are in one; of the next ones, four are in the first GPC, and then each in another."""
-    assert _again_of_clusters({"share": 2, "apart": 1, "grid": 128}, 120) == pytest.approx(1 / 2)
-    assert _again_of_clusters({"share": 2, "apart": 2, "grid": 16}, 120) == pytest.approx(1 / 4)
-    assert _again_of_clusters({"share": 2, "apart": 16, "grid": 64}, 120) > 0.1  # eight clusters further on
+    assert set(_alike_of_clusters({"share": 2, "apart": 1, "grid": 128}, 120)) == {2}
+    assert _alike_of_clusters({"share": 2, "apart": 2, "grid": 16}, 120).tolist() == [2] * 8 + [1] * 8
+    assert max(_alike_of_clusters({"share": 2, "apart": 16, "grid": 64}, 120)) == 2  # eight clusters further on
+
+
+@pytest.mark.parametrize("part", [0.0, 0.32, 0.84, 1.0])
+def test_of_many_requests_all_but_one_are_saved(part):
+    """The k-th is asked for if it has met none of the k - 1 before it."""
+    numbers = np.arange(1, 9)
+    told = [sum((1 - part) ** k for k in range(n)) / n for n in numbers]
+
+    assert answered(numbers, part) == pytest.approx(told)
 
 
 def near(chosen, count, sms, **knobs):
