@@ -6,14 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 
 from .engine import Signal, Steps
+from .jitter import MOST, REACH
 from .sm import Cta, Flight, Meeting
 from .steps import Step, Team, What
 from .tracked import Boxes, Names, Tracked
 from .values import NOTHING, Follower
 
 CLUSTER_BARRIER = 0  # the key of the barrier of all threads of a cluster
-START, ISSUE, SLEEP, WAKE, DIVIDE, RELEASE, COME, MEET, LEAVE = (
-    (word, 0) for word in ("start", "issue", "sleep", "wake", "divide", "release", "come", "meet", "leave")
+START, ISSUE, SLEEP, LATE, WAKE, DIVIDE, RELEASE, COME, MEET, LEAVE = (
+    (word, 0) for word in ("start", "issue", "sleep", "late", "wake", "divide", "release", "come", "meet", "leave")
 )
 
 
@@ -42,6 +43,7 @@ class Lockstep:
         self.at = 0
         self.stage: tuple[str, Hashable] = START
         self.busy, self.began, self.since = 0, self.engine.now, 0
+        self.woken = self.engine.now  # at an mbarrier, later by what waits for groups have taken since
         self.loads: dict[str, Flight] = {}
         self.ready: dict[str, int] = {}
         self.taken: dict[str, int] = {}  # when stores into shared memory have read registers
@@ -72,7 +74,14 @@ class Lockstep:
             max(0, self.through - now),
             max(0, self.through_own - now),
             self.lag,
+            self._work,
         )
+
+    @property
+    def _work(self) -> Hashable:
+        """How long it was at work since it was woken, and how long it waits, as far as ``Barrier.late`` asks for it."""
+        until = self.since if self.stage == SLEEP else self.engine.now
+        return min(MOST, until - self.woken), min(REACH * MOST, self.engine.now - until)
 
     @property
     def _cluster_pending(self) -> bool:

@@ -25,14 +25,16 @@ from .crossbar import Crossbar
 from .dram import Dram
 from .engine import Engine
 from .halves import Halves
+from .jitter import spread
 from .machine import H200, Machine
 from .resource import Pipe
 from .settling import whole
 
 LATENCY = "latency of memory"  # a what-if by name, though no server
+JITTER = "jitter"  # the same: rings that tell from which wait on the halves part do nothing else (M48)
 POWER = "power"
 
-__all__ = ["H200", "LATENCY", "POWER", "GlobalMemory", "InStep"]
+__all__ = ["H200", "JITTER", "LATENCY", "POWER", "GlobalMemory", "InStep"]
 
 
 class Beside(NamedTuple):
@@ -164,6 +166,7 @@ class GlobalMemory:
         # a tensor or bulk copy counts from the front end on, and until the mbarrier is told
         self.boxed = 0 if LATENCY in free else machine.ps("tma_latency") - machine.ps("l2_latency")
         self.written = 0 if LATENCY in free else machine.ps("l2_write_latency")
+        self._jitter = 0.0 if {LATENCY, JITTER, "DRAM"} & free else machine.share("dram_jitter")
 
     @property
     def pipes(self) -> tuple[Pipe, ...]:
@@ -246,6 +249,10 @@ class GlobalMemory:
     def latency(self, late: bool, boxed: bool = False) -> int:
         """From the end of the service of a request until its bytes arrive; *boxed* is one of TMA."""
         return (self.miss if late else self.hit) + (self.boxed if boxed else 0)
+
+    def spread(self, time: int, late: bool) -> int:
+        """The standard deviation of what a load took, or 0 where L2 has its bytes."""
+        return spread(time, self._jitter) if late else 0
 
     def write(self, l2_bytes: float, requests: float = 0, mean: float = 1.0) -> int:
         """When L2 has taken bytes, in so many rows, that are sent from now on."""

@@ -33,7 +33,7 @@ WHOLE = ("bytes", "count")
 GROUPS = (RATES, (*WHOLE, "part", "GHz"), ("W", *ENERGIES), ("ns",), ("cycles",))  # by unit, what is tried together
 # Units and numbers; of all others less is slower. Runs are in bytes that DRAM could move in the time that they cost.
 RUNS = ("dram_run_bytes", "dram_read_run_bytes", "dram_lone_run_bytes", "dram_lone_read_bytes")
-MORE_IS_SLOWER = (*TIMES, *ENERGIES, "power_static", *RUNS, "dram_queue_bytes")
+MORE_IS_SLOWER = (*TIMES, *ENERGIES, "power_static", *RUNS, "dram_queue_bytes", "dram_jitter", "dram_skew")
 MATTERS = 0.004  # of the time: a group that does less is not split, and does as much at the fast end
 BENDS = 0.05  # of the time: an effect of more is looked at half way too
 MAX_RUNS = 16

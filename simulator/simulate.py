@@ -24,7 +24,7 @@ from .engine import NS, Engine, SimulationError
 from .halves import ALIKE, Served, halves, may_part
 from .log import Log
 from .machine import H200, Machine
-from .memory import LATENCY, POWER, GlobalMemory
+from .memory import JITTER, LATENCY, POWER, GlobalMemory
 from .places import Clusters, Place
 from .plan import Plan, Plans
 from .program import Programs
@@ -177,7 +177,7 @@ def _served(plan: Plan, machine: Machine) -> Served:
     """How SMs fare that are served alike, by the first part of a run; nothing where too little is under way to part."""
     if not may_part(plan.flow, machine):
         return ALIKE
-    _, chip = _run(plan, machine, frozenset({POWER}), False, until=FIRST_STEPS)
+    _, chip = _run(plan, machine, frozenset({POWER, JITTER}), False, until=FIRST_STEPS)
     wait = chip.memory.dram.pipe.queued / max(1, chip.memory.dram.pipe.served)
     time, chip = _run(plan, machine, frozenset({"DRAM", POWER}), False, until=FIRST_STEPS)
     steps, time = chip.reached or (chip.sms[0].slots.served, time)

@@ -15,6 +15,7 @@ from symlayout.kernel import Kernel
 from symlayout.semantics.mbarrier import Mbarrier
 
 from .engine import NS, Engine, Signal, SimulationError
+from .jitter import REACH, longer
 from .log import Log
 from .machine import Machine
 from .memory import GlobalMemory, Since
@@ -48,18 +49,30 @@ class _Counted(Mbarrier):
 class Barrier:
     """An mbarrier, and those who wait for its phase; what it does is what the untimed run says.
 
-    *since* knows what memory does since bytes that it awaits were asked for last.
+    *since* knows what memory does since bytes that it awaits were asked for last. *landed* is when the last of them
+    came, and *spread* the standard deviation of that time.
     """
 
-    __slots__ = ("engine", "signal", "since", "state")
+    __slots__ = ("engine", "landed", "signal", "since", "spread", "state")
 
     def __init__(self, engine: Engine, state: _Counted, since: Since) -> None:
         self.engine, self.state, self.since = engine, state, since
+        self.landed = self.spread = 0
         self.signal = Signal(self._told)
 
     def _told(self) -> str:
         s = self.state
         return f"{s.name}, in phase {s.phase}: {s.pending} of {s.arrivals} arrivals pending, {s.tx} bytes pending"
+
+    def late(self, since: int, worked: int) -> int:
+        """What he waits longer who waits since then, and *worked* before: bytes come now sooner and now later."""
+        return longer(self.landed - since, self.spread, worked)
+
+    @property
+    def jitter(self) -> Hashable:
+        """What ``late`` depends on, seen from now."""
+        left = self.landed + REACH * self.spread - self.engine.now
+        return (left, self.spread) if left > 0 else 0
 
     def moved(self, slot: int, slots: int, by: int) -> int:
         """The slot of a ring where it is, once that has turned by so many places: with the parity that it has there."""
@@ -136,7 +149,7 @@ class Cta:
         """Its barriers of both kinds; an mbarrier has its phase in its name."""
         own, all_of_them = ([(k, m.state) for k, m in x.items()] for x in (self.meetings, self.together))
         rings = (
-            (names.get(id(b)), b.state.pending, b.state.tx, b.signal.state, b.since.state(b.state.phase))
+            (names.get(id(b)), b.state.pending, b.state.tx, b.signal.state, b.since.state(b.state.phase), b.jitter)
             for b in self.barriers.values()
         )
         return frozenset(rings), tuple(own), tuple(all_of_them)

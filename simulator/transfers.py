@@ -222,11 +222,11 @@ class Store(Transfer):
 class BoxLoad(Transfer):
     """A TMA command that loads, at the SMs of the CTAs where it lands."""
 
-    __slots__ = ("end", "since")
+    __slots__ = ("asked", "end", "since")
 
     def start(self) -> None:
         """The front end starts the command; it asks memory when its bytes fit among those in flight."""
-        self.since = self.sm.engine.now
+        self.since = self.asked = self.sm.engine.now
         self.warps.boxes.begun()
         start, self.end = self.sm.tma.take(self.step.unit_ps)
         if start > self.since:
@@ -250,6 +250,7 @@ class BoxLoad(Transfer):
         if not sm.port.free:
             sm.stores.end(step.shared_ps)  # requests go out by the same way, before what is under way there
             sm.asked_ps += step.shared_ps
+        self.asked = now
         last = max(self.end, window.last(step.bytes)) + sm.memory.latency(step.late, boxed=True)  # byte to ask for
         times = [max(last, time) for time in self._read(ctas)]
         for there, time in zip(ctas, times, strict=True):
@@ -290,7 +291,8 @@ class Landing:
         box, cta = self.box, self.cta
         if cta.follow is not None:
             box.cargo.land(cta.follow.cta)
-        barrier = cta.barriers[box.step.barrier]
+        barrier, now = cta.barriers[box.step.barrier], cta.sm.engine.now
+        barrier.landed, barrier.spread = now, cta.sm.memory.spread(now - box.asked, box.step.late)
         barrier.change(barrier.state.complete_tx, box.step.number)
         if cta is box.warps.cta:
             box.warps.boxes.over()

@@ -104,7 +104,7 @@ def upkeep(kernel: Kernel, short: frozenset[int] | None = None) -> dict[int, Upk
     found = _counted(kernel, short)
     for loop, around in bodies(kernel, short):
         number = _recomputed(kernel, loop, short)
-        if id(loop) not in short:
+        if not unrolled(loop, short):
             found.setdefault(id(loop), Upkeep()).instructions = number
         elif around is not None:
             found.setdefault(id(loop.body[0]), Upkeep()).instructions += number
@@ -116,22 +116,26 @@ def bodies(kernel: Kernel, short: frozenset[int]) -> Iterator[tuple[For, For | N
 
     Each with the loop around whose jump code has. It has the body many times over, whether it jumps there or not.
     """
+    within = set[int]()  # loops in these, by identity
     for site in as_written(kernel.plain):
         op = site.op
-        if isinstance(op, For) and op.unroll is None and isinstance(op.extent, int) and op.extent > FEW_COPIES:
+        if not isinstance(op, For) or isinstance(op.unroll, int) or id(op) in within:
+            continue
+        if isinstance(op.extent, int) and op.extent > FEW_COPIES:
             copies = [x for x in op.walk() if isinstance(x, Copy)]
             if copies and all(_unit(x) is Unit.SHARED for x in copies):
+                within.update(id(x) for x in op.walk())
                 yield op, next((x for x in reversed(site.loops) if not unrolled(x, short)), None)
 
 
 def _recomputed(kernel: Kernel, loop: For, short: frozenset[int]) -> int:
     """The instructions of addresses in an iteration, less what accesses add to them, and what registers keep."""
-    each = _counted(kernel, short - {id(loop)}).get(id(loop), Upkeep())
+    each = _counted(kernel, short, loop).get(id(loop), Upkeep())
     return max(0, each.instructions - _instructions(loop.body, set(short)) - KEPT)
 
 
-def _counted(kernel: Kernel, short: frozenset[int]) -> dict[int, Upkeep]:
-    """The upkeep before all, of each loop that code has a jump of, and of operations."""
+def _counted(kernel: Kernel, short: frozenset[int], kept: For | None = None) -> dict[int, Upkeep]:
+    """The upkeep before all, of each loop that code has a jump of, and of operations, as if it had one of *kept*."""
     origin = (kernel.origin or kernel).plain
     fenced = any(isinstance(op, Init) for op in origin.walk())  # which includes what comes before
     found = {ENTRY: Upkeep() if fenced else Upkeep(ENTERED, ENTERED_CONSTANTS)}
@@ -139,7 +143,7 @@ def _counted(kernel: Kernel, short: frozenset[int]) -> dict[int, Upkeep]:
     loaded: dict[str, int] = {}  # names of indices that are read, by how deep
     counted = {c.begins for c in cursors(origin)}
     for wide, site, at_sizes in _by_threads(kernel, origin):
-        jumps = [not unrolled(x, short) for x in at_sizes.loops]
+        jumps = [x is kept or not unrolled(x, short) for x in at_sizes.loops]
         loops = [id(x) for x, jump in zip(at_sizes.loops, jumps, strict=True) if jump]
         rows = (found[ENTRY], *(found.setdefault(x, Upkeep()) for x in loops))
         real, inside = ([x for x, j in zip(site.loops, jumps, strict=True) if j is jump] for jump in (True, False))

@@ -11,7 +11,7 @@ from symlayout.ops import Arrive, BarrierArrive, ClusterArrive, Commit, CpAsyncA
 from symlayout.ops import Barrier as CtaBarrier
 
 from .engine import Signal, Steps
-from .lockstep import CLUSTER_BARRIER, COME, DIVIDE, ISSUE, LEAVE, MEET, RELEASE, SLEEP, WAKE, Lockstep
+from .lockstep import CLUSTER_BARRIER, COME, DIVIDE, ISSUE, LATE, LEAVE, MEET, RELEASE, SLEEP, WAKE, Lockstep
 from .program import HERE
 from .sm import ALL, ISSUING, Flight, Meeting
 from .steps import Step, What
@@ -246,12 +246,16 @@ class Warps(Lockstep):
             self.stage = SLEEP
             yield barrier.signal
             woken = self.sm.woken if step.lanes == 1 else self.sm.asked
+        if late := barrier.late(self.since, self.since - self.woken):
+            self.stage = LATE
+            yield late
         self._stalled(f"mbarrier {step.barrier[0]}")
         if self.sm.log is not None:
             self.note("wait", step, self.since)
         self.stage = WAKE
         left = max(woken, asked - self.engine.now)
         yield left
+        self.woken = self.engine.now
         self.stalls[ISSUING] += left
         if self.sm.log is not None:
             self.sm.log.span(self.name, step.label, self.since)
@@ -313,7 +317,7 @@ class Warps(Lockstep):
         self.groups.setdefault(kind, []).append(flight)
 
     def _wait_group(self, step: Step) -> Steps:
-        op = step.op
+        op, since = step.op, self.engine.now
         assert isinstance(op, WaitGroup)
         groups = self.groups.get(op.group, [])
         for k, flight in enumerate(groups[: max(0, len(groups) - op.pending)]):  # of those that were not over before
@@ -323,6 +327,7 @@ class Warps(Lockstep):
             if flight.until > self.engine.now:
                 yield from self._sleep(flight.until, f"{op.group} groups", -1 - k)
         now = self.engine.now  # a group that is over, or empty, counts as long as one before it is under way
+        self.woken += now - since
         self.groups[op.group] = list(dropwhile(lambda f: not (f.pending or f.reading or f.until > now), groups))
 
 

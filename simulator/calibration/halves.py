@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..fitting import Fitted, level, line
+from ..fitting import Fitted, level
 from ..halves import ahead_of
 from .memory import MIB, dram_latency, l2_bytes
 from .rings import LONG, TOGETHER, moved, part, rings, together
@@ -18,7 +18,6 @@ APART = 0.9  # of the time: half of the CTAs have ended before
 DEEP = 5  # slots of 16 KB of each SM: more change nothing
 SHARES, TIMES = np.arange(0.2, 0.9, 0.01), np.arange(30_000, 300_000, 2_500)  # that are tried; of ns
 KIB = 1024
-SHALLOW = 2  # slots of rings that hardly keep DRAM busy
 FEW = 3  # slots of 16 KB of each SM that keep the halves together
 LONGER = 250e6  # bytes of launches of which L2 is a small part
 WHOLE_ROWS = 256  # bytes, from which on rows side by side cost nothing (M53)
@@ -92,16 +91,6 @@ def dram_ahead(rows: Sequence[Row]) -> Fitted:
 def dram_ahead_time(rows: Sequence[Row]) -> Fitted:
     """Nanoseconds in which that falls to a third."""
     return _growth(rows)[1]
-
-
-def dram_skew(rows: Sequence[Row]) -> Fitted:
-    """The part of the time by which the last CTA ends behind half of them, by one over the root of the iterations.
-
-    Of rings of two slots, whose halves do not part. It has a part that does not depend on these, which rates have too.
-    """
-    found = [r for r in rings(rows) if r["slots"] == SHALLOW and r["per_sm"] == 1]
-    fit = line([r["trips"] ** -0.5 for r in found], [1 - part(r) for r in found])
-    return Fitted(fit.slope, fit.residual, fit.points)
 
 
 def dram_half(rows: Sequence[Row]) -> Fitted:

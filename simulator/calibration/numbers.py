@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .ends import dram_jitter, dram_skew
 from .footprints import l2_again_bytes, l2_lost_bytes, l2_moved, l2_written
-from .halves import dram_ahead, dram_ahead_time, dram_even_wait, dram_half, dram_skew
+from .halves import dram_ahead, dram_ahead_time, dram_even_wait, dram_half
 from .launches import (
     branch,
     constant_read,
@@ -201,10 +202,13 @@ NUMBERS: dict[str, Source] = {
         "M53 M48 M7 M4", "part", "launches in a row by what is under way: the rate of DRAM for the half left", dram_half
     ),
     "dram_skew": Source(
-        "M48",
+        "M55",
         "part",
-        "rings by their iterations: what the last CTA ends behind half of them, by one over the root of these",
+        "transpositions of one slot: what the last CTA ends behind those of as many iterations, by one over their root",
         dram_skew,
+    ),
+    "dram_jitter": Source(
+        "M55", "part", "the same: the standard deviation of what a load takes, as a part of it", dram_jitter
     ),
     "dram_read_run_bytes": Source(
         "M6 M4", "bytes", "a row of 64 bytes that is read: its time beyond that of its bytes", dram_read_run_bytes

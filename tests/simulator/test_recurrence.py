@@ -33,7 +33,7 @@ PIPELINES = {
     "products": lambda: gemm(128, 256, 64 * 48, cluster=1, stages=3, blocks=1),
     "tiles of products, one after another": lambda: gemm(128 * 7, 256, 64 * 20, cluster=1, stages=2, blocks=1),
     "products in a cluster": lambda: gemm(256, 256, 64 * 48, cluster=2, stages=2, blocks=2),
-    "products of five slots": lambda: gemm(256, 128, 64 * 60, tile=(128, 128), stages=5, blocks=2),
+    "products of five slots": lambda: gemm(256, 128, 64 * 120, tile=(128, 128), stages=5, blocks=2),
     "threads": lambda: vector_copy(132 * 4096 * 300, threads=1024),
     "groups": lambda: cp_async_copy(1 << 16, stages=3, blocks=2),
     "tiles through registers": lambda: tma_transpose(1024, 2112, blocks=264),

@@ -19,6 +19,7 @@ from .launches import gaps, gaps_of_code, gaps_of_little
 from .points import SWEEPS, Swept
 from .points_alone import Alone, rows_of_alone
 from .points_bursts import Burst, rows_of_bursts
+from .points_ends import Ends, rows_of_ends
 from .points_footprints import Footprint, rows_of_footprints
 from .points_hands import Hands, rows_of_hands
 from .points_lone import Lone, rows_of_lone
@@ -96,6 +97,8 @@ def _row(on: Lab, point: Swept, repeats: int) -> Row:
             return rows_of_together(on, point, repeats)
         case Outside():
             return rows_of_outside(on, point, repeats)
+        case Ends():
+            return rows_of_ends(on, point, repeats)
         case Point():
             return on.row(point, repeats)
 

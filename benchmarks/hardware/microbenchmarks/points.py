@@ -24,6 +24,7 @@ from . import points_ways as ways
 from .lab import GIB, KIB, Lab, Point, Points, u32, u64
 from .points_alone import Alone, alone
 from .points_bursts import Burst, bursts
+from .points_ends import Ends, ends
 from .points_footprints import Footprint, footprints
 from .points_hands import Hands, hands
 from .points_lone import Lone, lone
@@ -123,7 +124,9 @@ def m18(sms: int) -> Points:
             yield Point("M18", "memory", "stay", grid, block, lambda lab, r, n=ns: [u64(n)], facts, shared=shared)
 
 
-Swept: TypeAlias = Point | Burst | Neighbours | Footprint | Spin | Place | Hands | Lone | Alone | Together | Outside
+Swept: TypeAlias = (
+    Point | Burst | Neighbours | Footprint | Spin | Place | Hands | Lone | Alone | Together | Outside | Ends
+)
 
 SWEEPS: dict[str, Callable[[int], Iterator[Swept]]] = {
     "M4": rings.m4,
@@ -180,4 +183,5 @@ SWEEPS: dict[str, Callable[[int], Iterator[Swept]]] = {
     "M52": alone,
     "M53": together,
     "M54": outside,
+    "M55": ends,
 }
