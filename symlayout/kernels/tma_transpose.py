@@ -36,7 +36,7 @@ SIZES = (
     *({"M": 64, "N": 192}, {"M": 136, "N": 64}, {"M": 136, "N": 72}, {"M": 128, "N": 64}, {"M": 72, "N": 200}),
 )
 CONSUMERS = 4  # warps
-MOST_UNROLLED = 8  # steps of a tile: a compiler that leaves their jumps makes it a fifth slower (NVRTC 13, M52)
+SECTORS, FEW_STEPS = 32, 8  # a swizzle, and steps of tiles of few rows of which NVRTC left jumps: a sixth slower (M52)
 TILE_ROWS, TILE_ROW_BYTES = 128, 256  # by default: two lines of L2 in a row that is read, two or more in those written
 
 
@@ -97,6 +97,7 @@ def tma_transpose(
     rows, columns = tile or (TILE_ROWS, TILE_ROW_BYTES // kind.bytes)
     vector, threads = 16 // kind.bytes, 32 * CONSUMERS
     steps = rows * columns // vector // threads  # of a tile
+    unroll = UNROLLED if swizzle == SECTORS and rows < threads and steps <= FEW_STEPS else None
     tiles_m, tiles_n = ceil_div(M, rows), ceil_div(N, columns)
     schedule = Schedule(tiles_m * tiles_n, blocks, order)
     nbytes = rows * columns * kind.bytes  # that come: none into the gaps
@@ -122,7 +123,7 @@ def tma_transpose(
             with k.elect():
                 k.wait_group("bulk", 0, read=True)
             k.sync(1, threads)
-            with ring.consume(i) as slot, k.loop("j", steps, unroll=UNROLLED if steps <= MOST_UNROLLED else None) as j:
+            with ring.consume(i) as slot, k.loop("j", steps, unroll=unroll) as j:
                 unit = k.thread + threads * j
                 row, column = unit % rows, unit // rows * vector
                 k.copy("ld.shared.16", slot.at(come.at(row, column)), x())

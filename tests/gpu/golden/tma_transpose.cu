@@ -1,7 +1,7 @@
 // kernel tma_transpose(M, N)
 //   grid (3,), 160 threads
 //   result dst(n,m) = src(m,n)
-// digest 7d50fa2edb244688998d9fcc3b75d9cf51f84857d37d5c89d0176e4ec3ca63b5
+// digest 888ae0550112e1ec833395e3bc5202b68f6059088927e4e805daa54579684648
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(160)
@@ -33,7 +33,6 @@ tma_transpose(const __grid_constant__ CUtensorMap src_map, const __grid_constant
             }
             barrier_sync(1, 128);
             mbarrier_wait(full + (i & 1), (i >> 1) & 1);
-            #pragma unroll
             for (int j = 0; j < 4; ++j) {
                 vector<16>(x) = vector<16>(ring + 4096 * (i & 1) - 4096 * (thread >> 6) + ((16 * j + 64 * thread
                     + 8 * (thread >> 6)) ^ (8 * ((thread + ((2 * j + (thread >> 6)) >> 3)) & 7))));
