@@ -18,8 +18,8 @@ from benchmarks.accuracy_tables import choices, classes
 from simulator import H200
 
 LAST, LAST_SPACES = (
-    ("round9", "round11", "round14", "round15", "round16", "round17"),
-    ("spaces8", "spaces10", "spaces13", "spaces16"),
+    ("round9", "round11", "round14", "round15", "round16", "round17", "round18"),
+    ("spaces8", "spaces10", "spaces13", "spaces16", "spaces17"),
 )  # whose tables the page has; the latter of an H200
 QUICK_S, RUNS = 0.08, 10  # of a prediction, when it was stored, and of one with its range
 FEW = 25  # points of a round that are predicted again
@@ -34,7 +34,7 @@ REPLAYED = (  # the mean error of those points
     ("round6_h100", "h100_sxm", 0.055, COUNTS),
     *(("round8_h200", "h200", 0.035, COUNTS), ("round8_h100", "h100_sxm", 0.03, COUNTS)),
     *(("round10_h200", "h200", 0.04, COUNTS), ("round14_h200", "h200", 0.04, COUNTS)),
-    ("round17_h200", "h200", 0.045, COUNTS),
+    *(("round17_h200", "h200", 0.045, COUNTS), ("round18_h200", "h200", 0.04, COUNTS)),
 )
 RESULTS = Path(__file__).parents[2] / "benchmarks/results/accuracy"
 

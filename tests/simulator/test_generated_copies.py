@@ -57,9 +57,9 @@ def test_copies_by_one_cta_take_as_long_as_measured():
     assert max(map(abs, errors)) < 0.05
 
 
-@pytest.mark.parametrize("dtype, mean, worst", [("f32", 0.03, 0.1), ("bf16", 0.06, 0.2)])
+@pytest.mark.parametrize("dtype, mean, worst", [("f32", 0.025, 0.07), ("bf16", 0.025, 0.07)])
 def test_transpositions_by_one_cta_are_as_near_to_measurements_as_they_are(dtype, mean, worst):
-    """Tiles of 64 rows of bf16 with a swizzle of 32 bytes take 15 to 20 % longer than predicted."""
+    """Tiles of 64 rows of bf16 with a swizzle of 32 bytes took 15 to 20 % longer, as their steps had jumps."""
     few = 64 * 64, 64 * 128
     errors = list(errors_alone(lambda r: r["dtype"] == dtype and r["rows"] * r["columns"] in few and r["slots"] == 3))
 
