@@ -54,7 +54,7 @@ def skew(time: int, busy: float, turns: float, machine: Machine) -> int:
     *busy*. Its rates were measured of long launches, and have the spread of these.
 
     >>> [round(1000 * skew(100_000_000, 1.0, n, H200) / 100_000_000) for n in (9, 25, 100, 400)]
-    [48, 24, 5, 0]
+    [60, 29, 7, 0]
     """
     more = turns**-0.5 - LONG_TURNS**-0.5
     return round(time * busy * machine.share("dram_skew") * max(0.0, more))

@@ -2,7 +2,7 @@
 
 >>> from .engine import NS
 >>> [longer(gap * NS, 300 * NS, 900 * NS) // NS for gap in (-1200, -300, 0, 300, 1200)]
-[0, 32, 112, 32, 0]
+[0, 32, 128, 32, 0]
 
 An iteration that works beside a load ends with the later of the two. Where both are over at the same time on average,
 the later one is later than that by 0.4 standard deviations of what the load takes; where one always is the later, by
