@@ -226,7 +226,7 @@ class BoxLoad(Transfer):
 
     def start(self) -> None:
         """The front end starts the command; it asks memory when its bytes fit among those in flight."""
-        self.since = self.asked = self.sm.engine.now
+        self.since = self.sm.engine.now
         self.warps.boxes.begun()
         start, self.end = self.sm.tma.take(self.step.unit_ps)
         if start > self.since:
@@ -279,7 +279,8 @@ class Landing:
 
     def state(self, now: int, names: Names) -> Hashable:
         """Where it lands, and when the last of it comes; when the front end was through is over."""
-        return Landing, Transfer.state(self.box, now, names), names.get(id(self.cta)), max(0, self.last - now)
+        left, asked = max(0, self.last - now), now - self.box.asked
+        return Landing, Transfer.state(self.box, now, names), names.get(id(self.cta)), left, asked
 
     def comes(self) -> None:
         """They are written to its shared memory as they come, until the last has come at the earliest."""

@@ -85,9 +85,7 @@ def l2_merged(rows: Sequence[Row]) -> Fitted:
 def l2_cluster_merged(rows: Sequence[Row]) -> Fitted:
     """The part of the requests of clusters of a GPC for the same bytes that L2 answers together."""
     every = [r for r in those(rows, id="M42", kernel="ring", share=SHARES) if r["grid"] >= WHOLE_GRID]
-    shared = [
-        r for r in every if r["apart"] >= PAIR
-    ]  # what CTAs of a cluster ask for is answered as that of neighbours
+    shared = [r for r in every if r["apart"] >= PAIR]  # CTAs of one cluster are answered as neighbours are
     return _merging(shared, those(shared, share=2, apart=NEAR), _alike_of_clusters, [WHOLE_GRID])[1]
 
 
